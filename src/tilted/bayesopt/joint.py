@@ -66,8 +66,8 @@ def cavity(
     mean: np.ndarray, variance: np.ndarray, tau: np.ndarray, nu: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance without the own site [eqs 15 to 18, 28]; infinite precision stays so."""
-    left = 1.0 - tau * variance
-    return (mean - variance * nu) / left, variance / left
+    shrinkage = 1.0 - tau * variance
+    return (mean - variance * nu) / shrinkage, variance / shrinkage
 
 
 def _own(optimum: Rows, scale: float) -> np.ndarray:
@@ -142,7 +142,7 @@ def _precision(A: np.ndarray, tau: np.ndarray) -> np.ndarray:
     for sign in (1.0, -1.0):
         some = sign * tau > 0
         if np.any(some):
-            part = A[some] * np.sqrt(np.abs(tau[some, None]))
-            B = dsyrk(sign, part.T, beta=1.0, c=B, lower=1, overwrite_c=1)
+            scaled = A[some] * np.sqrt(np.abs(tau[some, None]))
+            B = dsyrk(sign, scaled.T, beta=1.0, c=B, lower=1, overwrite_c=1)
     B.flat[:: len(B) + 1] += 1.0
     return B

@@ -118,10 +118,10 @@ def append(path: str | Path, line: dict[str, Any], new: bool = False) -> None:
     with Path(path).open("a+b") if new else Path(path).open("r+b") as file:
         file.seek(0)
         *lines, tail = file.read().split(b"\n")
-        whole = bool(lines) and _is_whole(tail)
-        if not whole:
+        complete = bool(lines) and _is_whole(tail)
+        if not complete:
             file.truncate(file.tell() - len(tail))
             file.seek(0, os.SEEK_END)
-        file.write(b"\n" * whole + _encoded(line))
+        file.write(b"\n" * complete + _encoded(line))
         file.flush()
         os.fsync(file.fileno())

@@ -216,27 +216,27 @@ def _resume(log: str | Path | None, header: dict[str, Any]) -> list[Evaluation]:
     done = []
     for place, line in enumerate(lines[1:], 2):
         try:
-            found = Evaluation(line["iteration"], tuple(line["x"]), tuple(line["values"]), line["why"])
+            evaluation = Evaluation(line["iteration"], tuple(line["x"]), tuple(line["values"]), line["why"])
         except (KeyError, TypeError):
             raise ValueError(f"{log}: line {place} is no evaluation") from None
-        fits = len(found.x) == len(header["bounds"]) and len(found.values) == header["functions"]
-        if not fits or found.iteration != place - 2:
+        fits = len(evaluation.x) == len(header["bounds"]) and len(evaluation.values) == header["functions"]
+        if not fits or evaluation.iteration != place - 2:
             raise ValueError(f"{log}: line {place} is not evaluation {place - 2} of this search")
-        if wrong := _unsound(found, header["bounds"]):
+        if wrong := _unsound(evaluation, header["bounds"]):
             raise ValueError(f"{log}: line {place} has {wrong}, which no search writes")
-        done.append(found)
+        done.append(evaluation)
     return done
 
 
-def _unsound(found: Evaluation, bounds: Sequence[Sequence[float]]) -> str:
+def _unsound(evaluation: Evaluation, bounds: Sequence[Sequence[float]]) -> str:
     """Return the reason why no search can have written this evaluation of a log; empty if there is none."""
-    for x, (low, high) in zip(found.x, bounds, strict=True):
+    for x, (low, high) in zip(evaluation.x, bounds, strict=True):
         if type(x) not in (int, float) or not low <= x <= high:
             return f"{x!r} as a place"
-    for value in found.values:
+    for value in evaluation.values:
         if value is not None and (type(value) not in (int, float) or not abs(value) <= LARGEST):
             return f"{value!r} as a value"
-    return "" if any(value is not None for value in found.values) else "no value"
+    return "" if any(value is not None for value in evaluation.values) else "no value"
 
 
 def _name(j: int) -> str:
@@ -271,15 +271,15 @@ def number(value: object, name: str, x: np.ndarray) -> float:
     try:
         if np.asarray(value).dtype.kind in "bcmM":
             raise TypeError  # complex, times, true, false (of a constraint it would be 0, which holds)
-        found = np.nan if np.ma.is_masked(value) else np.asarray(value, dtype=float).item()
+        result = np.nan if np.ma.is_masked(value) else np.asarray(value, dtype=float).item()
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} is {value!r} at {x.tolist()}, which is not a number") from None
-    if not np.isfinite(found):
+    if not np.isfinite(result):
         raise ValueError(f"{name} is {value} at {x.tolist()}; observations must be finite")
-    if abs(found) > LARGEST:
-        what = "for a failure tell a number like the worst others"
-        raise ValueError(f"{name} is {found} at {x.tolist()}, beyond {LARGEST:g}: {what}")
-    return found
+    if abs(result) > LARGEST:
+        advice = "for a failure tell a number like the worst others"
+        raise ValueError(f"{name} is {result} at {x.tolist()}, beyond {LARGEST:g}: {advice}")
+    return result
 
 
 def model(
@@ -304,9 +304,9 @@ def _seen(
     done: Sequence[Evaluation], bounds: Sequence[Sequence[float]], j: int
 ) -> tuple[np.ndarray, hyperparameters.Scaled]:
     """Places [n, D] in the unit cube where a function was observed, and what was."""
-    seen = [e for e in done if e.values[j] is not None]
-    X = in_unit_cube(seen, bounds)
-    return X, hyperparameters.scaled(X, np.array([e.values[j] for e in seen]), minimised=j == 0)
+    observed = [e for e in done if e.values[j] is not None]
+    X = in_unit_cube(observed, bounds)
+    return X, hyperparameters.scaled(X, np.array([e.values[j] for e in observed]), minimised=j == 0)
 
 
 def in_unit_cube(done: Sequence[Evaluation], bounds: Sequence[Sequence[float]]) -> np.ndarray:
@@ -341,9 +341,9 @@ def conclude(done: Sequence[Evaluation], header: dict[str, Any], settings: Setti
     if not confident:
         message += "; no place is held feasible with confidence: recommended is where all most likely hold"
     for j in range(len(done[0].values)):
-        seen = _seen(done, header["bounds"], j)[1]
-        if j == 0 and len(seen.y) > 1 and seen.alike:
+        observed = _seen(done, header["bounds"], j)[1]
+        if j == 0 and len(observed.y) > 1 and observed.alike:
             message += "; the objective is the same everywhere, to rounding: nothing says where it is least"
-        if seen.held:
-            message += f"; {_name(j)} has values that dwarf all others ({seen.held}, modelled nearer)"
+        if observed.held:
+            message += f"; {_name(j)} has values that dwarf all others ({observed.held}, modelled nearer)"
     return Found(place, confident, best, tuple(done), resumed, message)

@@ -127,12 +127,12 @@ def sample(
     rounds : int
         At most so many times ``number`` sets of functions are drawn.
     """
-    found: list[np.ndarray] = []
+    minima: list[np.ndarray] = []
     drawn = infeasible = unrefined = 0
     low, high = bounds.T
     inside = np.all((objective.points >= low) & (objective.points <= high), axis=1)
     for _ in range(rounds):
-        wanted = number - len(found)
+        wanted = number - len(minima)
         if wanted <= 0:
             break
         drawings = [paths(function, wanted, rng) for function in (objective, *constraints)]
@@ -147,8 +147,8 @@ def sample(
                 continue
             place = _refine(drawings, s, grid[best[s]], values[0][best[s], s], bounds)
             unrefined += place is None
-            found.append(grid[best[s]] if place is None else place)
-    return Optima(np.array(found).reshape(-1, len(bounds)), drawn, infeasible, unrefined)
+            minima.append(grid[best[s]] if place is None else place)
+    return Optima(np.array(minima).reshape(-1, len(bounds)), drawn, infeasible, unrefined)
 
 
 def _refine(

@@ -63,14 +63,14 @@ def evidence_of(
         If there is no proper posterior.
     """
     if grade != SAMPLED and gradient:
-        base, found, slope = evidence_and_gradient(problem, kernel)
-        return found.value, slope * kernel.parameters(), noted(base.inference.status, found.message)
+        base, evidence, slope = evidence_and_gradient(problem, kernel)
+        return evidence.value, slope * kernel.parameters(), noted(base.inference.status, evidence.message)
     prior = problem.posterior(kernel)
     base = expand(prior, problem.likelihood, problem.y, options=problem.options)
     status = base.inference.status
     if grade != SAMPLED:
-        found = correct_evidence(base)
-        return found.value, None, noted(status, found.message)
+        evidence = correct_evidence(base)
+        return evidence.value, None, noted(status, evidence.message)
     sampled = base.sampled
     status = noted(replace(status, converged=sampled.trusted), sampled.message)
     if not gradient:
@@ -97,17 +97,17 @@ def evidence_and_gradient(
     """
     prior = problem.posterior(kernel)
     base = expand(prior, problem.likelihood, problem.y, start, problem.options)
-    found = correct_evidence(base)
+    evidence = correct_evidence(base)
     G = prior.evidence_derivative(base.inference.state)
     slope = kernel.contract_gradient(problem.X, prior.K, G, problem.distances)
-    if found.trusted:
+    if evidence.trusted:
 
-        def beside(other: Kernel) -> Expansion:
-            parts = problem.likelihood, problem.y, base.inference.sites, problem.options
-            return expand(problem.posterior(other), *parts)
+        def beside(kernel_near: Kernel) -> Expansion:
+            arguments = problem.likelihood, problem.y, base.inference.sites, problem.options
+            return expand(problem.posterior(kernel_near), *arguments)
 
         slope = slope + correction_gradient(beside, kernel)
-    return base, found, slope
+    return base, evidence, slope
 
 
 def maximise(
@@ -147,13 +147,13 @@ def maximise(
     def evaluate(x: np.ndarray) -> Evaluation[tuple[Kernel, Expansion]]:
         nonlocal sites, sweeps, first, refused
         at = kernel.with_parameters(transform.forward(x))
-        base, found, slope = evidence_and_gradient(prepared, at, sites)
+        base, evidence, slope = evidence_and_gradient(prepared, at, sites)
         sweeps += base.inference.status.sweeps
-        if not found.trusted:
+        if not evidence.trusted:
             refused += 1
-            raise _Untrusted(found.message)
+            raise _Untrusted(evidence.message)
         sites = base.inference.sites if search.warm else start
-        value, slope = with_prior(prior, at, found.value, slope)
+        value, slope = with_prior(prior, at, evidence.value, slope)
         first = value if not np.isfinite(first) else first
         return Evaluation(value, slope * transform.slope(x), (at, base))
 

@@ -93,8 +93,8 @@ def _after_lighter_weights(
     """The inference that starts at the sites of one with lighter weights, roughly converged."""
     rough = replace(options, tolerance=max(options.tolerance, ROUGH))
     lighter = infer(posterior, likelihood, y, rule.lighter(), rough)
-    found = infer(posterior, likelihood, y, rule, options, lighter.sites)
-    return replace(found, status=found.status.after(lighter.status, "with lighter weights"))
+    inference = infer(posterior, likelihood, y, rule, options, lighter.sites)
+    return replace(inference, status=inference.status.after(lighter.status, "with lighter weights"))
 
 
 def _iterate(run: Run[StateT], start: Sites) -> Point[StateT]:
@@ -226,12 +226,12 @@ def _one_by_one(run: Run[StateT], point: Point[StateT]) -> Sites | None:
     covariance = run.posterior.covariance(state)
     sites, mean = state.sites, state.marginals.mean
     for i in range(len(run.y)):
-        one = slice(i, i + 1)
+        row = slice(i, i + 1)
         marginal = run.posterior.marginal(mean, covariance, i)
         if not marginal.variance[0] > 0 or run.late:
             return None
-        old = Sites(sites.tau[one], sites.nu[one])
-        new = run.rule.at(i).update(marginal, old, run.likelihood, run.y[one]).sites
+        old = Sites(sites.tau[row], sites.nu[row])
+        new = run.rule.at(i).update(marginal, old, run.likelihood, run.y[row]).sites
         d_tau = max(float(new.tau[0]), options.min_precision) - float(old.tau[0])
         d_nu = float(new.nu[0] - old.nu[0])
         step = run.step

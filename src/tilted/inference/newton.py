@@ -89,17 +89,17 @@ def newton_sites(
     by[:, 0] = relative * v * d_tau
     by[:, 1] = relative * s * (d_nu - m * d_tau) - shift * by[:, 0]
     own = 1.0 - power
-    whole = not np.any(own)  # every call of numpy counts where N is small
+    unit_power = not np.any(own)  # every call of numpy counts where N is small
 
     def system(u: np.ndarray) -> np.ndarray:
-        left = u.reshape(2, n)
-        p, q = left
+        result = u.reshape(2, n)
+        p, q = result
         mean, variance = correlations.product(q), correlations.square_product(p)
-        if not whole:
+        if not unit_power:
             mean, variance = mean + own * q, variance + own * p
-        left = left - by_mean * mean
-        left += by_variance * variance  # which falls
-        return left.reshape(-1)
+        result = result - by_mean * mean
+        result += by_variance * variance  # which falls
+        return result.reshape(-1)
 
     weight = v * sites.tau
     right = np.concatenate([weight * rise, weight * (shift + (mu - m) / s * rise)])

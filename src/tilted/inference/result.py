@@ -57,14 +57,14 @@ class Status:
     negative_sites: int = 0
     message: str = ""
 
-    def after(self, earlier: Status, what: str) -> Status:
+    def after(self, earlier: Status, name: str) -> Status:
         """Return the status with the sweeps, damping and refused steps of an ``earlier`` inference, named."""
         return replace(
             self,
             sweeps=earlier.sweeps + self.sweeps,
             damping=min(earlier.damping, self.damping),
             retries=earlier.retries + self.retries,
-            message=f"{self.message}; {earlier.sweeps} sweeps before, {what}",
+            message=f"{self.message}; {earlier.sweeps} sweeps before, {name}",
         )
 
     def as_dict(self) -> dict[str, bool | int | float | str]:

@@ -59,30 +59,30 @@ def variance_of(kernel: Kernel) -> float:
     return float(kernel.diagonal(ONE_POINT)[0])
 
 
-def add(self: Kernel, other: object) -> Sum:
+def add(self: Kernel, second: object) -> Sum:
     """``self + other``."""
-    _refuse_number(other)
-    return Sum(self, other) if is_kernel(other) else NotImplemented
+    _refuse_number(second)
+    return Sum(self, second) if is_kernel(second) else NotImplemented
 
 
-def add_to(self: Kernel, other: object) -> Sum:
+def add_to(self: Kernel, first: object) -> Sum:
     """``other + self``."""
-    _refuse_number(other)
-    return Sum(other, self) if is_kernel(other) else NotImplemented
+    _refuse_number(first)
+    return Sum(first, self) if is_kernel(first) else NotImplemented
 
 
-def multiply(self: Kernel, other: object) -> Kernel:
+def multiply(self: Kernel, second: object) -> Kernel:
     """``self * other``, a number being a factor of the variance."""
-    if isinstance(other, Real):
-        return scaled(self, float(other))
-    return Product(self, other) if is_kernel(other) else NotImplemented
+    if isinstance(second, Real):
+        return scaled(self, float(second))
+    return Product(self, second) if is_kernel(second) else NotImplemented
 
 
-def multiply_by(self: Kernel, other: object) -> Kernel:
+def multiply_by(self: Kernel, first: object) -> Kernel:
     """``other * self``."""
-    if isinstance(other, Real):
-        return scaled(self, float(other))
-    return Product(other, self) if is_kernel(other) else NotImplemented
+    if isinstance(first, Real):
+        return scaled(self, float(first))
+    return Product(first, self) if is_kernel(first) else NotImplemented
 
 
 def scaled(kernel: Kernel, factor: float) -> Kernel:
@@ -131,9 +131,9 @@ class Pair:
     __array_ufunc__ = None  # an array leaves the operators to the kernel, which refuses it
 
     def __post_init__(self) -> None:
-        for part in (self.first, self.second):
-            if not is_kernel(part):
-                raise ValueError(f"a {type(self).__name__} is made of two kernels, got {part!r}")
+        for kernel in (self.first, self.second):
+            if not is_kernel(kernel):
+                raise ValueError(f"a {type(self).__name__} is made of two kernels, got {kernel!r}")
 
     @property
     def stationary(self) -> bool:
@@ -146,8 +146,8 @@ class Pair:
 
     def free_parameters(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the parameters of both kernels [P], and their derivatives in :meth:`parameters` [P]."""
-        parts = zip(free_parameters_of(self.first), free_parameters_of(self.second), strict=True)
-        values, slopes = (np.concatenate(pair) for pair in parts)
+        pairs = zip(free_parameters_of(self.first), free_parameters_of(self.second), strict=True)
+        values, slopes = (np.concatenate(pair) for pair in pairs)
         return values, slopes
 
     def with_parameters(self, values: np.ndarray) -> Self:
@@ -164,8 +164,10 @@ class Pair:
         self, X: np.ndarray, X2: np.ndarray | None, distances: Shared | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Matrices of the two parts."""
-        one, two = distances or (None, None)
-        return self.first.matrix(X, X2, distances=one), self.second.matrix(X, X2, distances=two)
+        first_distances, second_distances = distances or (None, None)
+        return self.first.matrix(X, X2, distances=first_distances), self.second.matrix(
+            X, X2, distances=second_distances
+        )
 
     def _each_gradient(
         self,
@@ -175,13 +177,13 @@ class Pair:
         distances: Shared | None,
     ) -> np.ndarray:
         """Gradients of both parts, each contracted with its own weights."""
-        parts = zip((self.first, self.second), matrices, weights, distances or (None, None), strict=True)
-        return np.concatenate([part.contract_gradient(X, K, G, shared) for part, K, G, shared in parts])
+        terms = zip((self.first, self.second), matrices, weights, distances or (None, None), strict=True)
+        return np.concatenate([kernel.contract_gradient(X, K, G, shared) for kernel, K, G, shared in terms])
 
     def _each_diagonal(self, X: np.ndarray, *weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradients of the diagonals of both parts; derivatives in the points add up."""
-        parts = zip((self.first, self.second), weights, strict=True)
-        by_parameters, by_X = zip(*(part.contract_diagonal(X, g) for part, g in parts), strict=True)
+        terms = zip((self.first, self.second), weights, strict=True)
+        by_parameters, by_X = zip(*(kernel.contract_diagonal(X, g) for kernel, g in terms), strict=True)
         return np.concatenate(by_parameters), by_X[0] + by_X[1]
 
     def _each_cross(
@@ -192,8 +194,8 @@ class Pair:
         weights: tuple[np.ndarray, np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradients between two sets of points; derivatives in the points add up."""
-        parts = zip((self.first, self.second), matrices, weights, strict=True)
-        by_parameters, by_Z = zip(*(part.contract_cross(Z, X, K, G) for part, K, G in parts), strict=True)
+        terms = zip((self.first, self.second), matrices, weights, strict=True)
+        by_parameters, by_Z = zip(*(kernel.contract_cross(Z, X, K, G) for kernel, K, G in terms), strict=True)
         return np.concatenate(by_parameters), by_Z[0] + by_Z[1]
 
 
@@ -263,9 +265,11 @@ class Product(Pair):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for part, other in ((self.first, self.second), (self.second, self.first)):
-            if noise_of(part) and not is_stationary(other):
-                raise ValueError(f"noise has one variance everywhere, which a product with {other!r} has not")
+        for factor, cofactor in ((self.first, self.second), (self.second, self.first)):
+            if noise_of(factor) and not is_stationary(cofactor):
+                raise ValueError(
+                    f"noise has one variance everywhere, which a product with {cofactor!r} has not"
+                )
 
     @property
     def noise(self) -> float:

@@ -48,28 +48,28 @@ def require_sound(kernel: Kernel, X: np.ndarray) -> None:
     """ValueError where a kernel of somebody's own breaks its contract at rows of ``X`` [N, D]."""
     if type(kernel).__module__.startswith("tilted."):
         return
-    some, others = X[:3], X[1:]
-    others = others[: len(some) + 1]
+    some, second_rows = X[:3], X[1:]
+    second_rows = second_rows[: len(some) + 1]
     square, n = kernel.matrix(some), len(some)
-    for name, found, shape in (
+    for name, value, shape in (
         ("matrix(X)", square, (n, n)),
-        ("matrix(X, X2)", kernel.matrix(some, others), (n, len(others))),
+        ("matrix(X, X2)", kernel.matrix(some, second_rows), (n, len(second_rows))),
         ("diagonal(X)", kernel.diagonal(some), (n,)),
     ):
-        said = f"{name} of the kernel, {type(kernel).__name__},"
-        if not isinstance(found, np.ndarray) or found.dtype.kind != "f" or found.shape != shape:
-            raise ValueError(f"{said} must be an array {list(shape)} of floats, got {found!r}")
-        if not np.all(np.isfinite(found)):
-            raise ValueError(f"{said} is not finite: {found!r}")
+        subject = f"{name} of the kernel, {type(kernel).__name__},"
+        if not isinstance(value, np.ndarray) or value.dtype.kind != "f" or value.shape != shape:
+            raise ValueError(f"{subject} must be an array {list(shape)} of floats, got {value!r}")
+        if not np.all(np.isfinite(value)):
+            raise ValueError(f"{subject} is not finite: {value!r}")
     if not np.allclose(square, square.T, rtol=1e-5, atol=0.0):
         raise ValueError(f"matrix(X) of the kernel, {type(kernel).__name__}, is not symmetric: {square!r}")
 
 
 def require_variance(kernel: Kernel, X: np.ndarray) -> None:
     """ValueError where f has no prior variance at one of the rows of ``X`` [N, D]."""
-    known = np.flatnonzero(kernel.diagonal(X) <= 0)
-    if len(known):
+    without = np.flatnonzero(kernel.diagonal(X) <= 0)
+    if len(without):
         raise ValueError(
-            f"the kernel has no variance at row {known[0]} ({len(known)} such rows), as a linear one where "
-            "all inputs are 0: f is known there; leave these rows out, or add a Constant kernel"
+            f"the kernel has no variance at row {without[0]} ({len(without)} such rows), as a linear one "
+            "where all inputs are 0: f is known there; leave these rows out, or add a Constant kernel"
         )

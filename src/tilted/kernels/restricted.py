@@ -51,20 +51,20 @@ class Restricted(Around):
     def __post_init__(self) -> None:
         if not (is_kernel(self.kernel) and is_dataclass(self.kernel)):
             raise ValueError(f"only kernels can be restricted, got {self.kernel!r}")
-        known = self._names()
-        given = dict.fromkeys(known, FIXED) if self.bounds is None else dict(self.bounds)
-        for name, bound in given.items():
-            if name not in known:
+        names = self._names()
+        bounds = dict.fromkeys(names, FIXED) if self.bounds is None else dict(self.bounds)
+        for name, bound in bounds.items():
+            if name not in names:
                 raise ValueError(
-                    f"no parameter {name!r} of {self.kernel!r}; it has {', '.join(dict.fromkeys(known))}"
+                    f"no parameter {name!r} of {self.kernel!r}; it has {', '.join(dict.fromkeys(names))}"
                 )
             if isinstance(bound, str) and bound == FIXED:
                 continue
             low, high = (float(end) for end in bound)
             if not 0 < low < high < np.inf:
                 raise ValueError(f"bounds are 0 < low < high, or 'fixed', got {name}={bound!r}")
-            given[name] = low, high
-        object.__setattr__(self, "bounds", given)
+            bounds[name] = low, high
+        object.__setattr__(self, "bounds", bounds)
         for value, (name, bound) in zip(self.kernel.parameters(), self._each(), strict=True):
             if isinstance(bound, tuple) and not bound[0] < value < bound[1]:
                 raise ValueError(f"{name} must lie between its bounds {bound}, got {value:g}")
@@ -92,15 +92,15 @@ class Restricted(Around):
 
         Names, "lower" or "upper", and that bound.
         """
-        found = []
+        ends = []
         for value, (name, bound) in zip(self.kernel.parameters(), self._each(), strict=True):
             if not isinstance(bound, tuple):
                 continue
             low, high = np.log(bound)
             share = (np.log(value) - low) / (high - low)
             if min(share, 1.0 - share) < NEAR:
-                found.append((name, "lower", bound[0]) if share < 0.5 else (name, "upper", bound[1]))
-        return found
+                ends.append((name, "lower", bound[0]) if share < 0.5 else (name, "upper", bound[1]))
+        return ends
 
     def with_parameters(self, values: np.ndarray) -> Self:
         free, low, high = self._spans()
@@ -108,9 +108,9 @@ class Restricted(Around):
         u, low, high = values[bounded], low[bounded], high[bounded]
         inside = np.exp(np.log(low) + (np.log(high) - np.log(low)) * (u / (1.0 + u)))
         values[bounded] = np.clip(inside, np.nextafter(low, high), np.nextafter(high, low))
-        whole = self.kernel.parameters()
-        whole[free] = values
-        return super().with_parameters(whole)
+        all_values = self.kernel.parameters()
+        all_values[free] = values
+        return super().with_parameters(all_values)
 
     def _names(self) -> list[str]:
         """The name of every parameter of the kernel, ARD's several times: its fields, in their order."""
@@ -148,5 +148,5 @@ def ends_of(kernel: Kernel) -> list[tuple[str, str, float]]:
     own = kernel.at_bounds() if isinstance(kernel, Restricted) else []
     if not is_dataclass(kernel):
         return own
-    parts = (getattr(kernel, field.name) for field in fields(kernel))
-    return own + [end for part in parts if is_kernel(part) for end in ends_of(part)]
+    inner_kernels = (getattr(kernel, field.name) for field in fields(kernel))
+    return own + [end for inner in inner_kernels if is_kernel(inner) for end in ends_of(inner)]

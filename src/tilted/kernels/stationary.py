@@ -201,8 +201,8 @@ class Radial(Stationary, ABC):
         spread, by_Z = self._by_distance(Z, X, weights)
         if not self.ard:
             spread = np.atleast_1d(np.vdot(weights, squares))
-        others = self._by_others(squares, K, G)
-        return np.concatenate([[np.vdot(G, K) / self.variance], spread / scales, others]), by_Z / scales
+        by_others = self._by_others(squares, K, G)
+        return np.concatenate([[np.vdot(G, K) / self.variance], spread / scales, by_others]), by_Z / scales
 
     @abstractmethod
     def _profile(self, squares: np.ndarray) -> np.ndarray:

@@ -44,16 +44,16 @@ class Sums:
     negative: int = 0
     floored: int = 0
 
-    def plus(self, other: Sums) -> Sums:
+    def plus(self, second: Sums) -> Sums:
         """Return the sums of both."""
         return Sums(
-            self.precision + other.precision,
-            self.shift + other.shift,
-            self.local + other.local,
-            self.rows + other.rows,
-            self.skipped + other.skipped,
-            self.negative + other.negative,
-            self.floored + other.floored,
+            self.precision + second.precision,
+            self.shift + second.shift,
+            self.local + second.local,
+            self.rows + second.rows,
+            self.skipped + second.skipped,
+            self.negative + second.negative,
+            self.floored + second.floored,
         )
 
     def part_of_the_way(self, old: Sums, share: float) -> Sums:
@@ -110,7 +110,7 @@ def updated(
     step : float
         How much of the way to its new site each goes; 0 leaves them.
     """
-    found = [
+    chunks = [
         _piece(
             model,
             factor,
@@ -123,8 +123,8 @@ def updated(
         )
         for some in in_chunks(np.arange(len(y)))
     ]
-    taus, nus = zip(*((sites.tau, sites.nu) for _, sites in found), strict=True)
-    sums = reduce(Sums.plus, (each for each, _ in found))
+    taus, nus = zip(*((sites.tau, sites.nu) for _, sites in chunks), strict=True)
+    sums = reduce(Sums.plus, (each for each, _ in chunks))
     return sums, Sites(np.concatenate(taus), np.concatenate(nus))
 
 
@@ -189,10 +189,10 @@ def _update(
     model: Model, marginals: Marginals, old: Sites, y: np.ndarray, weights: np.ndarray | None
 ) -> Update:
     """The rule's; where f has no prior variance, a row tells its likelihood alone, and has a flat site."""
-    known = marginals.variance + marginals.extra <= 0
-    if not np.any(known):
+    determined = marginals.variance + marginals.extra <= 0
+    if not np.any(determined):
         return weighted(model.rule, weights).update(marginals, old, model.likelihood, y)
-    n, unknown = len(y), np.flatnonzero(~known)
+    n, unknown = len(y), np.flatnonzero(~determined)
     power = np.ones(n) if weights is None else weights
     tau, nu, by_extra = np.zeros((3, n))
     log_terms = power * model.likelihood.log_likelihood(y, marginals.mean)
@@ -200,7 +200,7 @@ def _update(
         return Update(Sites(tau, nu), log_terms, by_extra)
     rule = weighted(model.rule, None if weights is None else weights[unknown])
     some = Marginals(marginals.mean[unknown], marginals.variance[unknown], marginals.extra[unknown])
-    found = rule.update(some, Sites(old.tau[unknown], old.nu[unknown]), model.likelihood, y[unknown])
-    tau[unknown], nu[unknown] = found.sites.tau, found.sites.nu
-    log_terms[unknown], by_extra[unknown] = found.log_terms, found.by_extra
-    return Update(Sites(tau, nu), log_terms, by_extra, found.skipped)
+    update = rule.update(some, Sites(old.tau[unknown], old.nu[unknown]), model.likelihood, y[unknown])
+    tau[unknown], nu[unknown] = update.sites.tau, update.sites.nu
+    log_terms[unknown], by_extra[unknown] = update.log_terms, update.by_extra
+    return Update(Sites(tau, nu), log_terms, by_extra, update.skipped)

@@ -254,9 +254,9 @@ def maximise(
             raise
         trace.note(inference, at)
         if trace.evaluations == 1 and not np.all(np.isfinite([inference.log_evidence, *gradient])):
-            what = "gradient" if np.isfinite(inference.log_evidence) else "evidence"
+            name = "gradient" if np.isfinite(inference.log_evidence) else "evidence"
             raise _Abandoned(
-                f"no finite {what} at the starting point ({inference.status.message})", inference
+                f"no finite {name} at the starting point ({inference.status.message})", inference
             )
         value, gradient = with_prior(prior, at, inference.log_evidence, gradient)
         slope = gradient * transform.slope(x)
@@ -336,8 +336,8 @@ def ridge(
     change = steeper.log_evidence - inference.log_evidence
     if not (steeper.status.converged and abs(change) <= 0.1):
         return ""
-    what = f"at twice the variance the log evidence changes by {change:+.1e} only"
-    return f"flat ridge: {what}, so the variance is set by the search's tolerance"
+    finding = f"at twice the variance the log evidence changes by {change:+.1e} only"
+    return f"flat ridge: {finding}, so the variance is set by the search's tolerance"
 
 
 def of_labels(likelihood: Likelihood) -> bool:

@@ -181,8 +181,8 @@ def train(
     training = training or Training()
     if np.ndim(problem.alpha) or problem.weights is not None:
         raise ValueError("minibatches take one power for all data, and no weights")
-    given = len(start.sites.tau), start.mean, start.pseudo.relative_jitter
-    if given != (len(problem.y), problem.mean, problem.jitter):
+    expected = len(start.sites.tau), start.mean, start.pseudo.relative_jitter
+    if expected != (len(problem.y), problem.mean, problem.jitter):
         raise ValueError("the start belongs to another problem: data, mean and jitter are not the same")
     rule, now = problem.rule, start
     for rows in _batches(len(problem.y), training, start.step):
@@ -248,14 +248,14 @@ def _sweep(
     now = replace(now, energy=float(energy), skipped=skipped)
     part = (V * new.tau) @ V.T, V @ (new.nu - new.tau * now.mean)
     for _ in range(HALVINGS):
-        kept, moved = 1.0 - share, share * scale
-        precision = kept * now.precision + moved * part[0]
+        retention, moved = 1.0 - share, share * scale
+        precision = retention * now.precision + moved * part[0]
         try:
             factor, log_det = factorised(precision)
         except linalg.NotPositiveDefinite:
             share, now = 0.5 * share, replace(now, refused=now.refused + 1)
             continue
-        sums = {"precision": precision, "shift": kept * now.shift + moved * part[1]}
+        sums = {"precision": precision, "shift": retention * now.shift + moved * part[1]}
         tau, nu = now.sites.tau.copy(), now.sites.nu.copy()
         tau[rows], nu[rows] = new.tau, new.nu
         now = replace(now, **sums, factor=factor, log_det=log_det, sites=Sites(tau, nu))

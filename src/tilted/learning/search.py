@@ -211,8 +211,8 @@ UNSOUND = "stopped without a sound evaluation"
 """And of one that met it where nothing was sound."""
 
 
-def _better(one: Evaluation[ResultT], other: Evaluation[ResultT]) -> bool:
-    return one.sound and not (other.sound and other.value >= one.value)
+def _better(first: Evaluation[ResultT], second: Evaluation[ResultT]) -> bool:
+    return first.sound and not (second.sound and second.value >= first.value)
 
 
 def climb(
@@ -294,5 +294,5 @@ def _minimised(
     return bfgs(walled, x0, limit, search.expected_gain)
 
 
-def _alike(one: float, other: float, relative: float) -> bool:
-    return abs(one - other) <= relative * (1.0 + abs(one))
+def _alike(first: float, second: float, relative: float) -> bool:
+    return abs(first - second) <= relative * (1.0 + abs(first))

@@ -50,10 +50,10 @@ class Attempts:
         ArithmeticError
             If none converges.
         """
-        inference, beside = self.converged_or_last(infer, starts)
+        inference, extra = self.converged_or_last(infer, starts)
         if not inference.status.converged:
             raise ArithmeticError(f"the sites did not converge ({inference.status.message})")
-        return inference, beside
+        return inference, extra
 
     def converged_or_last(
         self, infer: Attempt[StateT, BesideT], starts: Starts
@@ -61,17 +61,17 @@ class Attempts:
         """Return the first converged inference, or the last one if none converges."""
         for start in starts[:-1]:
             try:
-                inference, beside = infer(start)
+                inference, extra = infer(start)
             except NotPositiveDefinite:  # at these sites, not necessarily at the next
                 pass
             else:
                 self.sweeps += inference.status.sweeps
                 if inference.status.converged:
-                    return inference, beside
+                    return inference, extra
             self.restarted += 1
-        inference, beside = infer(starts[-1])
+        inference, extra = infer(starts[-1])
         self.sweeps += inference.status.sweeps
-        return inference, beside
+        return inference, extra
 
 
 class WarmStarts:

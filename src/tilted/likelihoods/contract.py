@@ -128,10 +128,10 @@ class OneParameter:
         return replace(self, **{self.searched: float(np.exp(coordinates[0]))})
 
 
-def require_unmasked(values: object, what: str) -> None:
+def require_unmasked(values: object, name: str) -> None:
     """ValueError for a masked array with a masked cell: what lies below the mask is no value."""
     if np.ma.is_masked(values):
-        raise ValueError(f"{what} has masked values")
+        raise ValueError(f"{name} has masked values")
 
 
 def names_of(X: object) -> tuple[str, ...] | None:
@@ -163,14 +163,14 @@ WHOLE = 2**53
 def alike_as_floats(values: np.typing.ArrayLike) -> bool:
     """Return whether different integers beyond `WHOLE` are one float, in a column [N] or matrix [N, D]."""
     try:
-        whole = np.asarray(values)
+        integers = np.asarray(values)
     except ValueError:  # of rows of several lengths, which scikit-learn refuses
         return False
-    if whole.dtype.kind not in "iuO" or whole.ndim == 0 or not whole.size:
+    if integers.dtype.kind not in "iuO" or integers.ndim == 0 or not integers.size:
         return False
-    if whole.dtype.kind != "O" and max(int(whole.max()), -int(whole.min())) <= WHOLE:
+    if integers.dtype.kind != "O" and max(int(integers.max()), -int(integers.min())) <= WHOLE:
         return False
-    for each in whole.reshape(len(whole), -1).T:
+    for each in integers.reshape(len(integers), -1).T:
         large = {int(x) for x in each.tolist() if isinstance(x, int | np.integer) and abs(int(x)) > WHOLE}
         try:
             if len(set(map(float, large))) < len(large):
@@ -180,7 +180,7 @@ def alike_as_floats(values: np.typing.ArrayLike) -> bool:
     return False
 
 
-def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
+def as_floats(values: np.typing.ArrayLike, name: str) -> np.ndarray:
     """``values`` as an array of floats.
 
     Raises
@@ -188,7 +188,7 @@ def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
     ValueError
         If they are not numeric, complex, of unequal lengths, or masked, and for whole ones `alike_as_floats`.
     """
-    require_unmasked(values, what)
+    require_unmasked(values, name)
     try:
         values = np.asarray(values)
         if np.iscomplexobj(values):
@@ -197,7 +197,7 @@ def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
             raise ValueError("it has whole numbers that are alike as floats")
         return values.astype(float)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{what} must be numeric: {error}") from None
+        raise ValueError(f"{name} must be numeric: {error}") from None
 
 
 def require_finite(y: np.typing.ArrayLike) -> np.ndarray:

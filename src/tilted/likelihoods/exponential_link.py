@@ -48,8 +48,8 @@ class Counts(ByPanels):
         large = y >= LARGE
         if not np.any(large):
             return self._by_terms(y, f)
-        found = self._from_peak(np.maximum(y, LARGE), f)
-        return found if np.all(large) else np.where(large, found, self._by_terms(y, f))
+        log_p = self._from_peak(np.maximum(y, LARGE), f)
+        return log_p if np.all(large) else np.where(large, log_p, self._by_terms(y, f))
 
     @abc.abstractmethod
     def _by_terms(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:

@@ -96,14 +96,14 @@ class PoissonSquare:
         out = np.empty((5, len(y)))
         for rows, moments in ((~many, self._few), (many, self._many)):
             if np.any(rows):
-                found = moments(y[rows], m[rows], v[rows])
-                out[:, rows] = found.log_z, found.d1, found.d2, found.mean, found.variance
+                tilted = moments(y[rows], m[rows], v[rows])
+                out[:, rows] = tilted.log_z, tilted.d1, tilted.d2, tilted.mean, tilted.variance
         return Tilted(*out)
 
     def _many(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Tilted:
         """Moments by quadrature; where m is 0 the mean is, not its rounding."""
-        found, odd = self._powered(y, m, v, np.ones(len(y))), m != 0
-        return replace(found, d1=np.where(odd, found.d1, 0.0), mean=np.where(odd, found.mean, 0.0))
+        tilted, odd = self._powered(y, m, v, np.ones(len(y))), m != 0
+        return replace(tilted, d1=np.where(odd, tilted.d1, 0.0), mean=np.where(odd, tilted.mean, 0.0))
 
     def _few(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Tilted:
         """Moments by recurrence over the counts."""
@@ -251,7 +251,7 @@ def _about_the_mode(
     mode = 0.5 * (b + np.sqrt(b**2 + 2.0 * a * count))
     sd = 1.0 / np.sqrt(2.0 / a + count / mode**2)
     t = sd[:, None] * x
-    r, c, part = t / mode[:, None], count[:, None], 2.0 * powers[:, None]
+    r, c, power = t / mode[:, None], count[:, None], 2.0 * powers[:, None]
     weights = w * np.exp(c * (np.log1p(r) - r + 0.5 * r**2))
     total = np.sum(weights, axis=1)
     weights /= total[:, None]
@@ -260,9 +260,9 @@ def _about_the_mode(
     offset = np.sum(weights * t, axis=1)
     variance = np.sum(weights * (t - offset[:, None]) ** 2, axis=1)
     f = mode[:, None] + t
-    slope = c / f - part * f
+    slope = c / f - power * f
     d1 = np.sum(weights * slope, axis=1)
-    d2 = np.sum(weights * ((slope - d1[:, None]) ** 2 - c / f**2 - part), axis=1)
+    d2 = np.sum(weights * ((slope - d1[:, None]) ** 2 - c / f**2 - power), axis=1)
     return log_z, sign * d1, d2, sign * (mode + offset), variance
 
 

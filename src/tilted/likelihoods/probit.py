@@ -53,9 +53,9 @@ class Probit(Labels):
         """
         if np.ndim(power) or power != 1.0:
             return _powered(y, m, v, require_powers(power, m))
-        one = probit_moments(y * m, v)
-        d1 = y * one.d1
-        return Tilted(one.log_z, d1, one.d2, m + v * d1, one.variance)
+        moments = probit_moments(y * m, v)
+        d1 = y * moments.d1
+        return Tilted(moments.log_z, d1, moments.d2, m + v * d1, moments.variance)
 
     def tilted_shape(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
         """Skewness and excess kurtosis of N(f; m, v) Phi(y f) / Z, arrays [N]."""
@@ -121,9 +121,9 @@ def _powered(y: np.ndarray, m: np.ndarray, v: np.ndarray, powers: np.ndarray) ->
     out = np.empty((5, len(m)))
     for power in np.unique(powers):
         rows = powers == power
-        part = y[rows], m[rows], v[rows]
-        found = Probit().tilted(*part) if power == 1.0 else powered_moments(*part, float(power))
-        out[:, rows] = found.log_z, found.d1, found.d2, found.mean, found.variance
+        arguments = y[rows], m[rows], v[rows]
+        tilted = Probit().tilted(*arguments) if power == 1.0 else powered_moments(*arguments, float(power))
+        out[:, rows] = tilted.log_z, tilted.d1, tilted.d2, tilted.mean, tilted.variance
     return Tilted(*out)
 
 

@@ -44,11 +44,11 @@ def shape_of(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray
 
 def shape_by_panels(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
     """Return shapes [N] by quadrature of the tilted density, in blocks; the absolute error is about 1e-14."""
-    parts = []
+    shapes = []
     for first in range(0, max(len(m), 1), BLOCK):
         rows = slice(first, first + BLOCK)
-        parts.append(_by_panels(likelihood.tilted_density(y[rows], m[rows], v[rows])))
-    return Shape(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+        shapes.append(_by_panels(likelihood.tilted_density(y[rows], m[rows], v[rows])))
+    return Shape(*(np.concatenate(values) for values in zip(*shapes, strict=True)))
 
 
 def _by_panels(density: TiltedDensity) -> Shape:

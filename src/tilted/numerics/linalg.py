@@ -161,28 +161,28 @@ def gmres(
     turns: list[tuple[float, float]] = []  # cosines and sines
     columns, right = [], [size]
     for k in range(vectors):
-        known, w = basis[: k + 1], product(basis[k])
-        along = known @ w
-        w = w - along @ known
-        rest, column = math.sqrt(w @ w), along.tolist()
-        sure = rest * rest > CANCELLED * float(along @ along)
+        vectors_so_far, w = basis[: k + 1], product(basis[k])
+        along = vectors_so_far @ w
+        w = w - along @ vectors_so_far
+        norm, column = math.sqrt(w @ w), along.tolist()
+        sure = norm * norm > CANCELLED * float(along @ along)
         if not sure:  # a second pass makes it orthogonal to rounding
-            again = known @ w
-            w -= again @ known
-            rest, column = math.sqrt(w @ w), (along + again).tolist()
+            correction = vectors_so_far @ w
+            w -= correction @ vectors_so_far
+            norm, column = math.sqrt(w @ w), (along + correction).tolist()
         for i, (c, s) in enumerate(turns):
             column[i], column[i + 1] = c * column[i] + s * column[i + 1], c * column[i + 1] - s * column[i]
-        radius = math.hypot(column[k], rest)
+        radius = math.hypot(column[k], norm)
         if not 0.0 < radius < math.inf:
             break
-        c, s = column[k] / radius, rest / radius
+        c, s = column[k] / radius, norm / radius
         column[k] = radius
         columns.append(column)
         turns.append((c, s))
         right[k:] = [c * right[k], -s * right[k]]
-        if rest == 0.0 or abs(right[-1]) <= tolerance * size:
+        if norm == 0.0 or abs(right[-1]) <= tolerance * size:
             break
-        basis[k + 1] = w / rest
+        basis[k + 1] = w / norm
     weights = right[: len(turns)]
     for k in reversed(range(len(turns))):  # back substitution: the k-th column ends at its pivot
         weights[k] /= columns[k][k]
@@ -216,8 +216,8 @@ def semidefinite_root(K: np.ndarray, name: str) -> np.ndarray:
     missed = np.abs(diagonal - np.einsum("ij,ij->i", root, root))
     probe = 1.0 + 0.5 * np.cos(np.arange(len(K)))
     across = np.abs(K @ probe - root @ (root.T @ probe)) / np.sum(probe)
-    left = LEFT * len(K) * np.finfo(float).eps * np.max(diagonal)
-    if not (np.all(missed <= left) and np.all(across <= left)):
+    tolerance = LEFT * len(K) * np.finfo(float).eps * np.max(diagonal)
+    if not (np.all(missed <= tolerance) and np.all(across <= tolerance)):
         raise NotPositiveDefinite(name, root.shape[1] + 1, len(K))
     return root
 

@@ -90,12 +90,12 @@ class Panels:
         accuracy only when it is summed from the right.
         """
         _, w, S = gauss_legendre()
-        whole = (values @ w) * self.half
+        integrals = (values @ w) * self.half
         if from_right:
-            before = np.cumsum(whole[:, ::-1], axis=1)[:, ::-1] - whole
+            before = np.cumsum(integrals[:, ::-1], axis=1)[:, ::-1] - integrals
             inside = values @ (w[None, :] - S).T
         else:
-            before = np.cumsum(whole, axis=1) - whole
+            before = np.cumsum(integrals, axis=1) - integrals
             inside = values @ S.T
         return before[..., None] + self.half[..., None] * inside
 

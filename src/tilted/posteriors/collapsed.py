@@ -70,10 +70,10 @@ class Regression:
     def __post_init__(self) -> None:
         n = len(self.y)
         check_data(self.X, self.y)
-        parts = n if self.blocks is None else len(self.blocks)
+        count = n if self.blocks is None else len(self.blocks)
         alpha = np.asarray(self.alpha, dtype=float)
-        if alpha.ndim > 1 or (alpha.ndim == 1 and len(alpha) != parts):
-            raise ValueError(f"alpha is one number or one for each of {parts} parts, got shape {alpha.shape}")
+        if alpha.ndim > 1 or (alpha.ndim == 1 and len(alpha) != count):
+            raise ValueError(f"alpha is one number or one for each of {count} parts, got shape {alpha.shape}")
         if not np.all((alpha >= 0) & (alpha <= 1)):
             raise ValueError("powers lie between 0 (variational) and 1 (EP)")
         if self.blocks is not None:
@@ -87,7 +87,7 @@ class Regression:
             self.blocks is None and np.shape(self.weights) == (n,) and np.all(self.weights > 0)
         ):
             raise ValueError("weights are positive, one a datum, and there are none of blocks")
-        object.__setattr__(self, "alpha", np.broadcast_to(alpha, parts))
+        object.__setattr__(self, "alpha", np.broadcast_to(alpha, count))
 
     def of_rows(self, rows: np.ndarray) -> Self:
         """Return the problem of some rows, where there are no blocks."""
@@ -216,8 +216,8 @@ def energy_and_gradient(
     problem: Regression, kernel: Kernel, Z: np.ndarray, noise: float
 ) -> tuple[Collapsed, Gradient]:
     """`condition` at pseudo-inputs ``Z`` [M, D], and the gradient of the energy in every parameter."""
-    state, parts = _condition(problem, kernel, Z, noise)
-    Kuf, V, S, C, white = parts
+    state, terms = _condition(problem, kernel, Z, noise)
+    Kuf, V, S, C, white = terms
     root, M = state.pseudo.root, len(Z)
     inverse = state.factor.T @ state.factor  # B^-1
     BS = inverse @ S

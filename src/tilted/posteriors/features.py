@@ -74,8 +74,8 @@ class Windows:
         self, kernel: Kernel, dimension: int, among: np.ndarray, between: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Gradients in the parameters of the two kernels, as gradients in those of f's kernel and of this."""
-        parts = [self._pull(_averaged(kernel), c, dimension, g) for c, g in ((2.0, among), (1.0, between))]
-        return parts[0][0] + parts[1][0], parts[0][1] + parts[1][1]
+        terms = [self._pull(_averaged(kernel), c, dimension, g) for c, g in ((2.0, among), (1.0, between))]
+        return terms[0][0] + terms[1][0], terms[0][1] + terms[1][1]
 
     def _scales(self, kernel: SquaredExponential, c: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Lengthscales, widths and widened lengthscales, scalars or [D]."""
