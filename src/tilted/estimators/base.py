@@ -1,4 +1,4 @@
-"""What the estimators have in common: parameters, data as scikit-learn checks them, seeds, warnings, latents.
+"""The base of the estimators: parameters, checked data, seeds, warnings and latent functions.
 
 An estimator keeps one fitted model for each latent function in ``models_``; several mean one-vs-rest. Its
 parameters are the fields of a dataclass, from which the constructor that scikit-learn wants is made.
@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators import dense, diagnostics, validation
-from tilted.estimators.diagnostics import shortcomings, some_of
+from tilted.estimators.diagnostics import sample_rows, shortcomings
 from tilted.estimators.models import Call, LatentModel, Result, Settings
 from tilted.gaussian import gaussians, require_positive
 from tilted.inference.options import require_whole
@@ -62,13 +62,13 @@ def generator(random_state: Seed) -> np.random.Generator:
         raise ValueError(f"random_state must be a seed or a generator, got {random_state!r}") from None
 
 
-def warn_unless_converged(status: Status, what: str, level: int) -> None:
+def warn_unless_converged(status: Status, name: str, level: int) -> None:
     """ConvergenceWarning, ``level`` calls up, with the status' message unless it says converged."""
     if not status.converged:
-        warnings.warn(f"{what}: {status.message}", ConvergenceWarning, stacklevel=level + 1)
+        warnings.warn(f"{name}: {status.message}", ConvergenceWarning, stacklevel=level + 1)
 
 
-def of_one_fit(method: Callable[Concatenate[Any, Call], Result]) -> Callable[Concatenate[Any, Call], Result]:
+def on_snapshot(method: Callable[Concatenate[Any, Call], Result]) -> Callable[Concatenate[Any, Call], Result]:
     """The method of an estimator as it is when it is called, though another thread may fit it meanwhile."""
 
     @wraps(method)
@@ -78,7 +78,7 @@ def of_one_fit(method: Callable[Concatenate[Any, Call], Result]) -> Callable[Con
     return run
 
 
-class Scored:
+class ScoreMixin:
     """A score that is asked of sound rows, before scikit-learn's own."""
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -99,7 +99,7 @@ class Scored:
         require_unmasked(y, "y")
         validation.require_present(y)
         weights = None if sample_weight is None else validation.checked_weights(sample_weight, X)
-        scored: float = cast(Any, super()).score(X, validation.unpacked(y), weights)
+        scored: float = cast(Any, super()).score(X, validation.to_numpy(y), weights)
         return scored
 
 
@@ -139,8 +139,8 @@ class LatentFunctions(BaseEstimator):
         if of_kernel:
             changes = {tuple(name.split("__")[1:]): value for name, value in of_kernel.items()}
             kernel = with_fields(kernel, changes)
-        others = {name: value for name, value in params.items() if name not in of_kernel}
-        super().set_params(**others | ({"kernel": kernel} if of_kernel else {}))
+        own = {name: value for name, value in params.items() if name not in of_kernel}
+        super().set_params(**own | ({"kernel": kernel} if of_kernel else {}))
         return self
 
     def _fitter(
@@ -149,15 +149,15 @@ class LatentFunctions(BaseEstimator):
         """Return the function that fits a latent function to targets [N]."""
         raise NotImplementedError
 
-    def _merged(
+    def _merge_rows(
         self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """`merged` data, where weights are taken; folds and white noise (one a row) are of the rows."""
-        asked = {name for name in (self.inference, self.optimise) if isinstance(name, str)}
-        kept = not isinstance(self.inference, str) or asked & WITHOUT_WEIGHTS
+        """`merge_rows` data, where weights are taken; folds and white noise (one a row) are of the rows."""
+        names = {name for name in (self.inference, self.optimise) if isinstance(name, str)}
+        unmergeable = not isinstance(self.inference, str) or names & WITHOUT_WEIGHTS
         noisy = self.kernel is not None and noise_of(as_kernel(self.kernel, X.shape[1])) > 0
-        rows_stay = kept or noisy or self._batched or getattr(self, "correction", None) is not None
-        return (X, y, weights) if rows_stay else validation.merged(X, y, weights)
+        rows_stay = unmergeable or noisy or self._batched or getattr(self, "correction", None) is not None
+        return (X, y, weights) if rows_stay else validation.merge_rows(X, y, weights)
 
     def _rows(self, X: ArrayLike, y: ArrayLike, **how: int) -> tuple[np.ndarray, np.ndarray]:
         """``X`` [N, D] and ``y`` [N]; ValueError as scikit-learn, and for what it would take for numbers."""
@@ -166,7 +166,7 @@ class LatentFunctions(BaseEstimator):
         require_unmasked(y, "y")
         if how.get("y_numeric"):
             validation.require_numbers(y, "y")
-        checked: tuple[np.ndarray, np.ndarray] = validation.validated(self, X, validation.unpacked(y), **how)
+        checked: tuple[np.ndarray, np.ndarray] = validation.validated(self, X, validation.to_numpy(y), **how)
         return checked
 
     def _begin(self, X: ArrayLike, y: ArrayLike, **how: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -188,12 +188,12 @@ class LatentFunctions(BaseEstimator):
 
     @property
     def _batched(self) -> bool:
-        """Whether rows are read in batches, where they lie, which may be on a disk."""
+        """Return whether rows are read in batches from where they are stored, perhaps a disk."""
         return getattr(self, "batch_size", None) is not None
 
     @property
     def _corrected(self) -> bool:
-        """Whether the fit was asked for a correction, whatever the parameter is set to since."""
+        """Return whether the model was fitted with a correction, whatever the parameter is now."""
         check_is_fitted(self, "models_")
         return any(getattr(model, "correction", None) is not None for model in self.models_)
 
@@ -211,15 +211,17 @@ class LatentFunctions(BaseEstimator):
 
     def _keep(self, models: Sequence[LatentModel], names: list[str], X: np.ndarray, **found: object) -> None:
         """Fitted attributes of the models, lists where there are several, and warnings, from ``fit``."""
-        validation.require_alone(self.__dict__.pop("_thread", None) == get_ident())
+        validation.require_single_fit(self.__dict__.pop("_thread", None) == get_ident())
         self.__dict__.update(found)
         single = len(models) == 1
-        notes = [shortcomings(model, some_of(X) if self._batched else X) for model in models]
+        notes = [shortcomings(model, sample_rows(X) if self._batched else X) for model in models]
         models = [
             replace(cast(Any, model), status=noted(model.status, *each))
             for model, each in zip(models, notes, strict=True)
         ]
-        for note in dict.fromkeys([*(note for each in notes for note in each), *diagnostics.idle(self)]):
+        for note in dict.fromkeys(
+            [*(note for each in notes for note in each), *diagnostics.unused_parameters(self)]
+        ):
             warnings.warn(note, UserWarning, stacklevel=3)
         self.mean_ = models[0].mean if single else np.array([model.mean for model in models])
         self.kernel_ = models[0].kernel if single else [model.kernel for model in models]
@@ -231,7 +233,7 @@ class LatentFunctions(BaseEstimator):
         for model, name in zip(models, names, strict=True):
             warn_unless_converged(model.status, name, 3)
 
-    @of_one_fit
+    @on_snapshot
     def predict_latent(
         self, X: ArrayLike, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -280,7 +282,7 @@ class LatentFunctions(BaseEstimator):
             return means, second
         return means, np.sqrt(second)
 
-    @of_one_fit
+    @on_snapshot
     def sample_latent(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draws of the latent function from its joint posterior at ``X``.
 
@@ -311,7 +313,7 @@ class LatentFunctions(BaseEstimator):
         draws = [gaussians(*each, n_samples, rng) for each in zip(means, covariances, strict=True)]
         return np.stack(draws, axis=1).reshape(shape)
 
-    @of_one_fit
+    @on_snapshot
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False
     ) -> float | tuple[float, np.ndarray]:
@@ -356,8 +358,8 @@ class LatentFunctions(BaseEstimator):
         sizes = [len(model.theta) for model in models]
         shared = at.shape == (sizes[0],)
         if not shared and at.shape != (sum(sizes),):
-            known = " or ".join(map(str, sorted({sizes[0], sum(sizes)})))
-            raise ValueError(f"theta must have {known} entries, got shape {at.shape}")
+            lengths = " or ".join(map(str, sorted({sizes[0], sum(sizes)})))
+            raise ValueError(f"theta must have {lengths} entries, got shape {at.shape}")
         points = [at] * len(models) if shared else np.split(at, np.cumsum(sizes)[:-1])
         with np.errstate(over="ignore"):  # kernels refuse what is not finite
             evaluated = [
@@ -398,7 +400,7 @@ def fields_of(kernel: Kernel | None) -> Iterator[tuple[str, Any]]:
 
 
 def with_fields(kernel: Any, changes: Mapping[tuple[str, ...], object]) -> Any:
-    """The same kernel with other values of fields, all at once; of a part's where a path has several names.
+    """Return the kernel with other values of fields, or of an inner kernel's fields, all at once.
 
     Raises
     ------
@@ -407,22 +409,22 @@ def with_fields(kernel: Any, changes: Mapping[tuple[str, ...], object]) -> Any:
     """
     if of_scikit_learn(kernel):
         return _changed(kernel, changes)
-    known = dict(fields_of(kernel))
+    values_by_name = dict(fields_of(kernel))
     for path in changes:
-        if path[0] not in known or not is_dataclass(kernel):
-            have = f"it has {', '.join(known)}" if known else "it has none"
+        if path[0] not in values_by_name or not is_dataclass(kernel):
+            have = f"it has {', '.join(values_by_name)}" if values_by_name else "it has none"
             have = "give one first, as kernel=SquaredExponential()" if kernel is None else have
             raise ValueError(f"no parameter {'__'.join(path)!r} of kernel {kernel!r}: {have}")
     values: dict[str, Any] = {}
     for name in {path[0] for path in changes}:
         inner = {path[1:]: value for path, value in changes.items() if path[0] == name and len(path) > 1}
-        value = changes.get((name,), known[name])
+        value = changes.get((name,), values_by_name[name])
         values[name] = with_fields(value, inner) if inner else value
     return replace(kernel, **values)
 
 
 def _changed(kernel: Any, changes: Mapping[tuple[str, ...], object]) -> Any:
-    """The same for a kernel of scikit-learn, whose ``set_params`` changes its object."""
+    """Return the kernel of scikit-learn with other parameters; ``set_params`` would change the original."""
     kernel = clone(kernel)
     for path in sorted(changes, key=len):  # parts before what is theirs
         name, value = "__".join(path), changes[path]

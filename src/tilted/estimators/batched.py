@@ -81,24 +81,24 @@ class BatchedModel(PseudoPointModel):
         raise ValueError(IN_BATCHES)
 
     def more(
-        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, how: How, deadline: float
+        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, how: PassSettings, deadline: float
     ) -> BatchedModel:
         """The model of further rows too, by the same kernel and pseudo-points; earlier sites stay.
 
         They stay as they are, so what had not converged before does not by further rows.
         """
-        found = how.passes(self.model, X, y, self.posterior, self.posterior.sums, weights, deadline)
-        message = f"{found.status.message}, {found.posterior.sums.rows:,} in all"
+        result = how.passes(self.model, X, y, self.posterior, self.posterior.sums, weights, deadline)
+        message = f"{result.status.message}, {result.posterior.sums.rows:,} in all"
         if not self.status.converged:
             message += f"; before: {self.status.message.rpartition('; before: ')[2]}"
-        converged = found.status.converged and self.status.converged
-        status = replace(found.status, converged=converged, message=message)
-        return replace(self, posterior=found.posterior, total_evidence=None, status=status)
+        converged = result.status.converged and self.status.converged
+        status = replace(result.status, converged=converged, message=message)
+        return replace(self, posterior=result.posterior, total_evidence=None, status=status)
 
 
 @dataclass(frozen=True)
-class How:
-    """How passes are made: rows a batch, jobs, and who hears of them."""
+class PassSettings:
+    """Settings of passes: rows a batch, jobs, and a function that hears of each pass."""
 
     batch: int
     n_jobs: int | None = None
@@ -137,22 +137,22 @@ def fit_batched(
     X: np.ndarray,
     y: np.ndarray,
     learned: SparseModel | CollapsedModel,
-    seen: np.ndarray,
+    rows: np.ndarray,
     settings: SparseSettings,
-    how: How,
+    how: PassSettings,
 ) -> BatchedModel:
-    """The posterior of all rows by the kernel and the pseudo-points ``learned`` from those ``seen``.
+    """The posterior of all rows by the kernel and the pseudo-points ``learned`` from those ``rows``.
 
     Parameters
     ----------
     X, y : arrays [N, D], [N]
         May be memory-mapped.
     learned : SparseModel or CollapsedModel
-    seen : array of int
+    rows : array of int
         Rows.
     settings : SparseSettings
         Their weights are those of all rows.
-    how : How
+    how : PassSettings
 
     Raises
     ------
@@ -163,14 +163,14 @@ def fit_batched(
     model = Model(learned.pseudo, learned.likelihood, rule, learned.mean)
     factor, projected, _ = learned.latent
     start = Posterior.known(factor, projected)
-    found = how.passes(model, X, y, start, None, settings.weights, settings.timed().deadline)
+    result = how.passes(model, X, y, start, None, settings.weights, settings.timed().deadline)
     first = learned.status
-    message = f"{found.status.message}; kernel of {len(seen):,} rows: {first.message}"
+    message = f"{result.status.message}; kernel of {len(rows):,} rows: {first.message}"
     status = replace(
-        found.status,
-        converged=found.status.converged and first.converged,
+        result.status,
+        converged=result.status.converged and first.converged,
         evaluations=first.evaluations,
         message=message,
     )
-    at = learned.means(X[seen])
-    return BatchedModel(model, found.posterior, at, learned.theta, found.log_evidence, status, how.batch)
+    at = learned.means(X[rows])
+    return BatchedModel(model, result.posterior, at, learned.theta, result.log_evidence, status, how.batch)

@@ -19,15 +19,22 @@ from tilted.estimators import dense, joint
 from tilted.estimators.base import (
     DenseEstimator,
     LatentFunctions,
-    Scored,
+    ScoreMixin,
     Seed,
     generator,
-    of_one_fit,
+    on_snapshot,
     parameters,
 )
 from tilted.estimators.models import LatentModel, choice
 from tilted.estimators.pseudo import PseudoInputs, in_batches
-from tilted.estimators.validation import order_of, parted, repeated, require_present, unless_alike, weighed
+from tilted.estimators.validation import (
+    category_order,
+    none_if_ones,
+    repeat_rows,
+    require_present,
+    split_heavy_rows,
+    weighted_rows,
+)
 from tilted.gaussian import gaussians
 from tilted.inference.options import Options, require_whole
 from tilted.learning.dense import of_labels
@@ -42,7 +49,7 @@ LIKELIHOODS = ("probit", "logit", "noisy-step")
 
 
 @parameters
-class Classifier(Scored, ClassifierMixin, LatentFunctions):
+class Classifier(ScoreMixin, ClassifierMixin, LatentFunctions):
     """Fitting and predicting classes from models of labels -1 and +1."""
 
     likelihood: Likelihood | str = "probit"
@@ -83,18 +90,20 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
         inputs, targets = self._begin(X, y)
         if targets.dtype == object and not isinstance(targets[0], str):
             codes = "y.cat.codes (of no Series y.codes), in their order,"
-            advice = "y.astype(int) or y.astype(str)" if order_of(y) is None else codes
+            advice = "y.astype(int) or y.astype(str)" if category_order(y) is None else codes
             raise ValueError(f"Unknown label type: objects; {advice} tells labels apart")
         self._require_classes(targets)
-        inputs, targets, weights = weighed(inputs, targets, sample_weight)
+        inputs, targets, weights = weighted_rows(inputs, targets, sample_weight)
         classes, labels = self._encoded(targets, y)
         if len(classes) < 2:
             raise ValueError(f"a classifier needs at least 2 classes, got only one class, {classes[0]!s}")
-        inputs, labels, rows = self._merged(inputs, labels, weights)
+        inputs, labels, rows = self._merge_rows(inputs, labels, weights)
         weights = self._with_class_weights(classes, labels, rows)
         if weights is not None:
             rows = np.ones(len(labels)) if rows is None else rows
-            inputs, labels, weights = parted(inputs, labels, weights, np.maximum(rows, weights / rows))
+            inputs, labels, weights = split_heavy_rows(
+                inputs, labels, weights, np.maximum(rows, weights / rows)
+            )
         kernel = start_kernel(self.kernel, inputs, self.ard, weights=weights)
         rng = generator(self.random_state)
         models, names = self._models(inputs, classes, labels, kernel, rng, weights)
@@ -107,11 +116,11 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
 
     @staticmethod
     def _named(classes: np.ndarray) -> dict[str, np.ndarray]:
-        """What a fit keeps of its classes [C], which come as `_encoded` has them: ``classes_`` are sorted."""
+        """Return the fitted attributes of the classes [C]: ``classes_`` are sorted."""
         return {"classes_": classes}
 
-    def _encoded(self, targets: np.ndarray, given: object) -> tuple[np.ndarray, np.ndarray]:
-        """Classes [C] in order, and where each of the targets [N] is among them; ``given``: as they came."""
+    def _encoded(self, targets: np.ndarray, y: object) -> tuple[np.ndarray, np.ndarray]:
+        """Classes [C] in order, and where each of the targets [N] is among them; ``y`` is unchecked."""
         return np.unique(targets, return_inverse=True)
 
     def _models(
@@ -130,26 +139,29 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
         models = [fit_one(np.where(labels == c, 1.0, -1.0)) for c in positive]
         return models, [f"class {classes[c]!s} against the rest" for c in positive]
 
-    @of_one_fit
+    @on_snapshot
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
         if self._corrected:
             return self._corrected_log_proba(self._inputs(X))
-        parts = self._moments(X)
-        likelihood, one = self.models_[0].likelihood, np.ones(len(parts[0][0]))
-        if len(parts) == 1:
+        moments = self._moments(X)
+        likelihood, ones = self.models_[0].likelihood, np.ones(len(moments[0][0]))
+        if len(moments) == 1:
             return np.stack(
-                [likelihood.log_predictive(sign * one, *parts[0]) for sign in (-1.0, 1.0)], axis=1
+                [likelihood.log_predictive(sign * ones, *moments[0]) for sign in (-1.0, 1.0)], axis=1
             )
-        each = np.stack([likelihood.log_predictive(one, *part) for part in parts], axis=1)
+        each = np.stack(
+            [likelihood.log_predictive(ones, *pair) for pair in moments],
+            axis=1,
+        )
         return each - logsumexp(each, axis=1, keepdims=True)
 
     def _corrected_log_proba(self, X: np.ndarray) -> np.ndarray:
-        """The same [N*, C] from the corrected densities, whose quadrature leaves sums of 1 to normalise."""
-        signs, one = ((-1.0, 1.0) if len(self.models_) == 1 else (1.0,)), np.ones(len(X))
+        """Return log probabilities [N*, C] of the corrected densities, normalised after quadrature."""
+        signs, ones = ((-1.0, 1.0) if len(self.models_) == 1 else (1.0,)), np.ones(len(X))
         models = self.models_
-        found = [model.log_predictive(X, [sign * one for sign in signs]) for model in models]
-        each = np.stack([log_p for of_model in found for log_p in of_model], axis=1)
+        log_probabilities = [model.log_predictive(X, [sign * ones for sign in signs]) for model in models]
+        each = np.stack([log_p for of_model in log_probabilities for log_p in of_model], axis=1)
         return each - logsumexp(each, axis=1, keepdims=True)
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
@@ -167,7 +179,7 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
         """
         return np.exp(self.predict_log_proba(X))
 
-    @of_one_fit
+    @on_snapshot
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The most probable of ``classes_`` [N*]; errors as `predict_proba`."""
         best = np.argmax(self.predict_log_proba(X), axis=1)
@@ -195,7 +207,7 @@ class Classifier(Scored, ClassifierMixin, LatentFunctions):
                         f"class_weight must be positive, got {weight:g} of class {kind!s}: a class that is "
                         "not to count is left out by its rows, of X and y"
                     )
-        return unless_alike(rows * each[labels])
+        return none_if_ones(rows * each[labels])
 
     def _likelihood(self) -> Likelihood:
         """The likelihood; ValueError unless it is one of labels."""
@@ -318,12 +330,12 @@ class GPClassifier(Classifier, DenseEstimator):
         choice("multi_class", self.multi_class, ("one_vs_rest", "joint", "joint-kernels"))
         if self.multi_class == "one_vs_rest" or len(classes) == 2:
             return super()._models(X, classes, labels, kernel, rng, weights)
-        X, labels, weights = repeated(X, labels, weights)
+        X, labels, weights = repeat_rows(X, labels, weights)
         settings = dense.DenseSettings.of(self, 0.0, likelihood=self._likelihood(), weights=weights)
         each = self.multi_class == "joint-kernels"
         return [joint.fit_joint(X, labels, len(classes), kernel, settings, rng, each)], ["the fit"]
 
-    @of_one_fit
+    @on_snapshot
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
         check_is_fitted(self, "models_")
@@ -332,7 +344,7 @@ class GPClassifier(Classifier, DenseEstimator):
             return model.log_proba(self._inputs(X))
         return super().predict_log_proba(X)
 
-    @of_one_fit
+    @on_snapshot
     def sample_latent(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draws [N*, n_samples] at ``X`` [N*, D], for C > 2 classes [N*, C, n_samples], as of all estimators.
 

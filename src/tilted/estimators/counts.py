@@ -89,7 +89,7 @@ class CountRegressor(Regressor):
             warnings.warn(REAL_COUNTS, UserWarning, stacklevel=4)
         return counts
 
-    _given = _checked
+    _scored_targets = _checked
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -54,7 +54,7 @@ NO_LEARNED_MEAN = "relaxed EP (inference='rep') has no evidence to learn a mean 
 
 @dataclass(frozen=True)
 class DenseSettings(Settings):
-    """How a dense model is fitted; as the parameters of ``GPClassifier``.
+    """Settings of a dense fit: the parameters of ``GPClassifier``.
 
     ``learn_likelihood`` says whether a search of the evidence moves parameters of the likelihood too.
     """
@@ -91,7 +91,7 @@ class DenseSettings(Settings):
 
     @property
     def method(self) -> str | Rule:
-        """What ``tilted.fit`` knows the inference by."""
+        """The inference as ``tilted.fit`` takes it."""
         if not isinstance(self.inference, str):
             return self.inference
         return power_rule(self.power) if self.inference == "power-ep" else self.inference
@@ -231,7 +231,7 @@ def _cross_validated(
 
     folds, weights = settings.cv, settings.weights
     kernel, note = by_cross_validation(fold, X, y, at, folds, stratified, seed, weights, settings.deadline)
-    scales = [one.parameters()[1] for one in at]
+    scales = [candidate.parameters()[1] for candidate in at]
     if kernel.parameters()[1] in (min(scales), max(scales)):
         note += "; its lengthscales are at the edge of the grid"
     return _fixed(X, y, kernel, settings, note)

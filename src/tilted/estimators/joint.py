@@ -45,26 +45,28 @@ class PerClass:
     each: tuple[Kernel, ...]
 
     @classmethod
-    def alike(cls, kernel: Kernel, classes: int) -> Self:
+    def repeated(cls, kernel: Kernel, classes: int) -> Self:
         """So many times the same kernel."""
         return cls((kernel,) * classes)
 
     def parameters(self) -> np.ndarray:
-        """Those of all classes [C P]."""
+        """The parameters of all classes [C P]."""
         return np.concatenate([kernel.parameters() for kernel in self.each])
 
     def free_parameters(self) -> tuple[np.ndarray, np.ndarray]:
-        """Those of all classes [C P], and their derivatives in :meth:`parameters` [C P]."""
+        """Return the parameters of all classes [C P], and their derivatives in :meth:`parameters` [C P]."""
         values, slopes = zip(*(free_parameters_of(kernel) for kernel in self.each), strict=True)
         return np.concatenate(values), np.concatenate(slopes)
 
     def with_parameters(self, values: np.ndarray) -> Self:
-        """The same with other parameter values, ordered as in :meth:`parameters`."""
-        parts = np.split(np.asarray(values), len(self.each))
-        return type(self)(tuple(k.with_parameters(part) for k, part in zip(self.each, parts, strict=True)))
+        """Return kernels with other parameter values, ordered as in :meth:`parameters`."""
+        vectors = np.split(np.asarray(values), len(self.each))
+        return type(self)(
+            tuple(k.with_parameters(vector) for k, vector in zip(self.each, vectors, strict=True))
+        )
 
     def distances(self, X: np.ndarray) -> Any:
-        """What matrices of all classes at the same ``X`` [N, D] share."""
+        """Return the values that matrices of all classes at the same ``X`` [N, D] share."""
         return self.each[0].distances(X)
 
     def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: Any = None) -> np.ndarray:
@@ -79,12 +81,12 @@ class PerClass:
         self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: Any = None
     ) -> np.ndarray:
         """sum_ij G_cij dK_cij/dtheta [C P] for the matrices K [C, N, N] at ``X``."""
-        parts = zip(self.each, K, G, strict=True)
-        return np.concatenate([k.contract_gradient(X, K_c, G_c, distances) for k, K_c, G_c in parts])
+        terms = zip(self.each, K, G, strict=True)
+        return np.concatenate([k.contract_gradient(X, K_c, G_c, distances) for k, K_c, G_c in terms])
 
 
 def prior_of_each(prior: LogNormal | None, classes: int) -> LogNormal | None:
-    """The same prior on the parameters of every class."""
+    """Return the prior on the parameters of all classes, the same for each."""
     return prior and LogNormal(prior.medians * classes, prior.sds * classes)
 
 
@@ -99,9 +101,9 @@ class JointProblem(Problem):
     def of(
         cls, X: np.ndarray, labels: np.ndarray, classes: int, rule: Rule, options: Options
     ) -> JointProblem:
-        """Of inputs [N, D] and labels [N]."""
-        ones = np.ones(len(X) * (classes - 1))
-        return cls(X, ones, Probit(), rule, 0.0, options, labels=labels, classes=classes)
+        """Build the problem of inputs [N, D] and labels [N]."""
+        pair_labels = np.ones(len(X) * (classes - 1))
+        return cls(X, pair_labels, Probit(), rule, 0.0, options, labels=labels, classes=classes)
 
     def posterior(self, kernel: Kernel) -> Joint:  # type: ignore[override] # its states are of the same use
         """The prior of all functions under ``kernel``."""
@@ -184,8 +186,8 @@ def require_joint(settings: DenseSettings) -> None:
         "correction=None": settings.correction is None,
         "whole weights, of rows and classes": settings.weights is None,
     }
-    for needed, found in sound.items():
-        if not found:
+    for needed, met in sound.items():
+        if not met:
             raise ValueError(f"multi_class='joint' needs {needed}")
 
 
@@ -219,8 +221,8 @@ def fit_joint(
     problem, prior = JointProblem.of(X, labels, classes, rule, options), settings.prior(kernel)
 
     def search(start: Kernel, prior: LogNormal | None = prior, sites: Sites | None = None) -> JointModel:
-        found = hyperparameters.maximise(problem, start, settings.search or SEARCH, sites, prior)
-        return JointModel(problem, found.kernel, found.inference, found.status)  # type: ignore[arg-type]
+        tuned = hyperparameters.maximise(problem, start, settings.search or SEARCH, sites, prior)
+        return JointModel(problem, tuned.kernel, tuned.inference, tuned.status)  # type: ignore[arg-type]
 
     if settings.optimise is None:
         inference = hyperparameters.infer_at(problem, kernel)
@@ -234,8 +236,8 @@ def fit_joint(
         starts += around(kernel, settings.n_restarts, rng)
         model, note = best_of(search, starts, prior, settings.deadline)
         if per_class:
-            alike = cast("Kernel", PerClass.alike(model.kernel, classes))
-            model = search(alike, prior_of_each(prior, classes), model.inference.sites)
+            kernels = cast("Kernel", PerClass.repeated(model.kernel, classes))
+            model = search(kernels, prior_of_each(prior, classes), model.inference.sites)
             note = f"from the kernel of all classes, {note or 'one start'}"
     problem = replace(problem, options=settings.untimed(options))
     return replace(model, problem=problem, status=noted(model.status, note))

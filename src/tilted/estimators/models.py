@@ -55,11 +55,11 @@ def unraised(function: Callable[Call, Result]) -> Callable[Call, Result]:
     return run
 
 
-def choice(name: str, value: object, known: Collection[object]) -> None:
-    """ValueError that lists what is ``known``, and asks for the nearest, unless ``value`` is among it."""
-    if not (value is None or isinstance(value, str)) or value not in known:
-        listed = ", ".join(map(repr, known))
-        raise ValueError(f"unknown {name} {value!r}; known: {listed}{nearest(value, known)}")
+def choice(name: str, value: object, options: Collection[object]) -> None:
+    """ValueError that lists what is ``options``, and asks for the nearest, unless ``value`` is among it."""
+    if not (value is None or isinstance(value, str)) or value not in options:
+        listed = ", ".join(map(repr, options))
+        raise ValueError(f"unknown {name} {value!r}; known: {listed}{nearest(value, options)}")
 
 
 def _not_a_kernel(inference: object) -> None:
@@ -86,7 +86,7 @@ def _plain(value: Any) -> Any:
 
 
 class Parameters(Protocol):
-    """What `Settings` read of an estimator, beside parameters of their own names."""
+    """Parameters of an estimator that `Settings` read, besides those of their own names."""
 
     kernel: Kernel | None
     mean: float | str | None
@@ -95,7 +95,7 @@ class Parameters(Protocol):
 
 @dataclass(frozen=True)
 class Settings:
-    """How one latent function is fitted; as the parameters of the estimators, of the same names.
+    """Settings of the fit of one latent function: the estimators' parameters of the same names.
 
     ``learn_mean`` says whether ``mean`` is learned, from there; ``guessed`` whether the kernel was guessed
     from the data, about which a search then looks for starts; ``weights`` [N] are those of the rows. A kind
@@ -157,8 +157,8 @@ class Settings:
         flags = {False: None, True: "evidence"}
         optimise = estimator.optimise
         resolved["optimise"] = flags[optimise] if isinstance(optimise, bool) else optimise
-        given = estimator.mean
-        resolved["mean"] = start if learned or given is None else _plain(given)
+        mean = estimator.mean
+        resolved["mean"] = start if learned or mean is None else _plain(mean)
         names = [field.name for field in fields(cls)]
         values: dict[str, Any] = {
             name: resolved[name] if name in resolved else getattr(estimator, name, None) for name in names
@@ -166,18 +166,18 @@ class Settings:
         return cls(**values)
 
     def timed(self) -> Self:
-        """The same with the deadline that ``max_time`` sets from now on among its options."""
+        """Return the settings with the deadline that ``max_time`` sets from now on in the options."""
         options = self.options or (Options() if self.optimise is None else SEARCHED)
         deadline = min(options.deadline, time.monotonic() + float(self.max_time))
         return replace(self, options=replace(options, deadline=deadline))
 
     def untimed(self, options: Options) -> Options:
-        """Those of a `timed` fit as its model keeps them, which may be asked at any time."""
+        """Return a `timed` fit's options as its model stores them, without that deadline."""
         return replace(options, deadline=self.deadline)
 
     @property
     def deadline(self) -> float:
-        """That of the options."""
+        """The deadline of the options."""
         return np.inf if self.options is None else self.options.deadline
 
     def prior(self, kernel: Kernel) -> LogNormal | None:
@@ -189,7 +189,7 @@ class Settings:
     def starts(
         self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, kernel: Kernel, rng: np.random.Generator
     ) -> list[Kernel]:
-        """Where searches start: at ``kernel``, or at what promises most about a guess; and restarts."""
+        """Return the starts of searches: ``kernel``, or promising kernels about a guess; and restarts."""
         first = [kernel]
         if self.guessed and isinstance(kernel, Stationary):
             first = promising(X, y, likelihood, self.mean, kernel, self.weights, self.deadline)

@@ -1,4 +1,4 @@
-"""What the sparse estimators have in common: pseudo-inputs, and rows that come in batches."""
+"""The base of the sparse estimators: pseudo-inputs, and rows that come in batches."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators import sparse, validation
 from tilted.estimators.base import LatentFunctions, parameters, warn_unless_converged
-from tilted.estimators.batched import BatchedModel, How, fit_batched
-from tilted.estimators.diagnostics import out_of_reach, some_of
+from tilted.estimators.batched import BatchedModel, PassSettings, fit_batched
+from tilted.estimators.diagnostics import out_of_reach, sample_rows
 from tilted.estimators.models import NOT_CORRECTED, LatentModel
-from tilted.estimators.validation import weighed
+from tilted.estimators.validation import weighted_rows
 from tilted.inference.options import require_whole
 from tilted.learning.starts import noted, require_moderate
 from tilted.likelihoods.gaussian import GaussianNoise
@@ -39,7 +39,7 @@ NOT_BATCHED = "this was fitted without batch_size, which partial_fit cannot go o
 
 
 def in_batches(estimator: PseudoInputs) -> bool:
-    """Whether rows may come bit by bit; AttributeError, which says why not, where they may not."""
+    """Return whether rows may come in batches; AttributeError, with the reason, where they may not."""
     if estimator.batch_size is None:
         raise AttributeError(NEEDS_BATCHES)
     return True
@@ -63,17 +63,17 @@ class PseudoInputs(LatentFunctions):
     def _begin(self, X: ArrayLike, y: ArrayLike, **how: bool) -> tuple[np.ndarray, np.ndarray]:
         checked = super()._begin(X, y, **how)
         if self._batched:
-            self.asked_ = self._asked()
+            self.fixed_parameters_ = self._fixed_parameters()
         return checked
 
-    def _asked(self) -> dict[str, Any]:
+    def _fixed_parameters(self) -> dict[str, Any]:
         """Parameters that later rows cannot change."""
         return {name: value for name, value in self.get_params(deep=False).items() if name not in LATER}
 
     def _start(self, X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Rows that the kernel is learned from, and pseudo-inputs [M, D] from which."""
-        seen = self._how().some(len(X), rng) if self._batched else np.arange(len(X))
-        return seen, sparse.pseudo_inputs_of(self.pseudo_inputs, X[seen], self.n_pseudo, rng)
+        rows = self._pass_settings().some(len(X), rng) if self._batched else np.arange(len(X))
+        return rows, sparse.pseudo_inputs_of(self.pseudo_inputs, X[rows], self.n_pseudo, rng)
 
     @property
     def pseudo_inputs_(self) -> np.ndarray | list[np.ndarray]:
@@ -82,12 +82,14 @@ class PseudoInputs(LatentFunctions):
         places = [cast(np.ndarray, model.Z) for model in self.models_]
         return places[0] if len(places) == 1 else places
 
-    def _how(self) -> How:
-        """How passes are made; ValueError for a batch that is no whole number."""
+    def _pass_settings(self) -> PassSettings:
+        """Return the settings of passes; ValueError for a batch size that is no integer."""
         require_whole("batch_size", self.batch_size, 2)
         if getattr(self, "correction", None) is not None:
             raise ValueError(NOT_CORRECTED)
-        return How(int(cast(int, self.batch_size)), self.n_jobs, _told if self.verbose else None)
+        return PassSettings(
+            int(cast(int, self.batch_size)), self.n_jobs, _print_pass if self.verbose else None
+        )
 
     def _fitter(
         self, X: np.ndarray, kernel: Kernel, settings: Any, rng: np.random.Generator
@@ -100,7 +102,7 @@ class PseudoInputs(LatentFunctions):
             if isinstance(self, ClassifierMixin) and np.ptp(y[rows]) == 0 and settings.optimise is not None:
                 raise ValueError(ONE_CLASS)
             model = fit(X[rows], y[rows], kernel, Z, settings.of_rows(rows), rng)
-            return fit_batched(X, y, model, rows, settings, self._how()) if self._batched else model
+            return fit_batched(X, y, model, rows, settings, self._pass_settings()) if self._batched else model
 
         return fit_targets
 
@@ -111,13 +113,13 @@ class PseudoInputs(LatentFunctions):
         if not all(isinstance(model, BatchedModel) for model in self.models_):
             raise ValueError(NOT_BATCHED)
         validation.require_flags(self)
-        then, now = self.asked_, self._asked()
-        if changed := [name for name in then if not validation.alike(then[name], now[name])]:
-            said = ", ".join(f"{name}={now[name]!r}, was {then[name]!r}" for name in changed)
-            raise ValueError(f"partial_fit goes on as fitted, fit anew for other parameters: {said}")
+        then, now = self.fixed_parameters_, self._fixed_parameters()
+        if changed := [name for name in then if not validation.equal_values(then[name], now[name])]:
+            changes = ", ".join(f"{name}={now[name]!r}, was {then[name]!r}" for name in changed)
+            raise ValueError(f"partial_fit goes on as fitted, fit anew for other parameters: {changes}")
         inputs, targets = self._rows(X, y, reset=False, **how)
         require_moderate("X", inputs)
-        return weighed(inputs, targets, sample_weight, least=1)
+        return weighted_rows(inputs, targets, sample_weight, least=1)
 
     def _add(
         self, X: np.ndarray, targets: Sequence[np.ndarray], weights: np.ndarray | None, names: list[str]
@@ -126,11 +128,11 @@ class PseudoInputs(LatentFunctions):
         before = self.models_
         deadline = sparse.SparseSettings.of(self, 0.0, likelihood=self.models_[0].likelihood).timed().deadline
         models: list[LatentModel] = [
-            cast(BatchedModel, model).more(X, y, weights, self._how(), deadline)
+            cast(BatchedModel, model).more(X, y, weights, self._pass_settings(), deadline)
             for model, y in zip(before, targets, strict=True)
         ]
-        validation.require_alone(self.models_ is before)
-        unseen = [out_of_reach(model, some_of(X)) for model in models]
+        validation.require_single_fit(self.models_ is before)
+        unseen = [out_of_reach(model, sample_rows(X)) for model in models]
         models = [
             replace(cast(Any, model), status=noted(model.status, UNSEEN)) if each else model
             for model, each in zip(models, unseen, strict=True)
@@ -145,5 +147,5 @@ class PseudoInputs(LatentFunctions):
         return self
 
 
-def _told(done: int, distance: float) -> None:
+def _print_pass(done: int, distance: float) -> None:
     print(f"pass {done}: the posterior moved by {distance:.2g} sd", flush=True)

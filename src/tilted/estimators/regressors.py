@@ -17,16 +17,16 @@ from tilted import likelihoods
 from tilted.estimators.base import (
     DenseEstimator,
     LatentFunctions,
-    Scored,
+    ScoreMixin,
     Seed,
     generator,
-    of_one_fit,
+    on_snapshot,
     parameters,
 )
-from tilted.estimators.diagnostics import wild
+from tilted.estimators.diagnostics import outlier_notes
 from tilted.estimators.models import choice, finite
 from tilted.estimators.pseudo import PseudoInputs, in_batches
-from tilted.estimators.validation import require_flag, weighed
+from tilted.estimators.validation import require_flag, weighted_rows
 from tilted.inference.options import Options
 from tilted.learning import averages
 from tilted.learning.starts import SCALES, SMALLEST, noted, require_moderate, start_kernel
@@ -87,7 +87,7 @@ class Start:
 
 
 @parameters
-class Regressor(Scored, RegressorMixin, LatentFunctions):
+class Regressor(ScoreMixin, RegressorMixin, LatentFunctions):
     """A regression of reals or counts by one latent function."""
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -119,7 +119,9 @@ class Regressor(Scored, RegressorMixin, LatentFunctions):
             sites do not converge there.
         """
         inputs, targets = self._begin(X, y, y_numeric=True)
-        inputs, targets, weights = self._merged(*weighed(inputs, targets.astype(float), sample_weight))
+        inputs, targets, weights = self._merge_rows(
+            *weighted_rows(inputs, targets.astype(float), sample_weight)
+        )
         start = self._start_values(targets, weights)
         settings = self._resolved(
             self._settings.of(
@@ -156,7 +158,9 @@ class Regressor(Scored, RegressorMixin, LatentFunctions):
     def _notes(self, model: LatentModel, start: Start, settings: Settings) -> tuple[list[str], list[str]]:
         """Return the notes for warnings and for the status, and those for the status alone."""
         gaussian = isinstance(start.likelihood, GaussianNoise)
-        warned = ([CONSTANT] if self._is_aimless(start) else []) + (wild(start.targets) if gaussian else [])
+        warned = ([CONSTANT] if self._is_aimless(start) else []) + (
+            outlier_notes(start.targets) if gaussian else []
+        )
         notes, spread, largest = [], np.sqrt(start.variance), np.max(np.abs(start.targets))
         if gaussian and not model.status.converged and largest > FAR_FROM_ZERO * spread:
             notes.append(LEVEL.format(largest / spread))
@@ -171,7 +175,7 @@ class Regressor(Scored, RegressorMixin, LatentFunctions):
         return self.models_[0].likelihood
 
     @property
-    def _one(self) -> DenseModel | SparseModel:
+    def _single_model(self) -> DenseModel | SparseModel:
         """The model, of an estimator with a correction."""
         return cast("DenseModel | SparseModel", self.models_[0])
 
@@ -182,11 +186,11 @@ class Regressor(Scored, RegressorMixin, LatentFunctions):
         return likelihood.domain(targets)
 
     @staticmethod
-    def _given(likelihood: Likelihood, targets: ArrayLike) -> np.ndarray:
+    def _scored_targets(likelihood: Likelihood, targets: ArrayLike) -> np.ndarray:
         """Targets [N] to be judged, as floats; ValueError for those outside the domain of the likelihood."""
         return likelihood.domain(targets)
 
-    @of_one_fit
+    @on_snapshot
     def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Expected targets under the posterior of f, and standard deviations of new ones, noise included.
 
@@ -219,8 +223,8 @@ class Regressor(Scored, RegressorMixin, LatentFunctions):
         if has_additive_noise(likelihood) and not return_std:
             return cast("np.ndarray", self.predict_latent(X))
         if self._corrected:
-            found = self._one.corrected(self._inputs(X))
-            v, (mean, variance) = found.variance, found.target_moments()
+            corrected = self._single_model.corrected(self._inputs(X))
+            v, (mean, variance) = corrected.variance, corrected.target_moments()
         else:
             ((m, v),) = self._moments(X)
             mean, variance = likelihood.target_moments(m, v)
@@ -231,7 +235,7 @@ class Regressor(Scored, RegressorMixin, LatentFunctions):
             warnings.warn(note, UserWarning, stacklevel=3)
         return (mean, np.sqrt(variance)) if return_std else mean
 
-    @of_one_fit
+    @on_snapshot
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draws [N*, n_samples] of new targets at ``X`` [N*, D], noise included, of one function a column.
 
@@ -241,7 +245,7 @@ class Regressor(Scored, RegressorMixin, LatentFunctions):
         rng = generator(random_state)
         return cast(Any, self.likelihood_).draw(self.sample_latent(X, n_samples, rng), rng)
 
-    @of_one_fit
+    @on_snapshot
     def log_predictive(self, X: ArrayLike, y: ArrayLike) -> np.ndarray:
         """Log densities, or probabilities of counts, [N*] of ``y`` [N*], f integrated out.
 
@@ -251,11 +255,11 @@ class Regressor(Scored, RegressorMixin, LatentFunctions):
             For bad inputs.
         """
         inputs = self._inputs(X)
-        targets = self._given(self.likelihood_, y)
+        targets = self._scored_targets(self.likelihood_, y)
         if len(targets) != len(inputs):
             raise ValueError(f"X has {len(inputs)} rows but y has {len(targets)} values")
         if self._corrected:
-            return self._one.log_predictive(inputs, [targets])[0]
+            return self._single_model.log_predictive(inputs, [targets])[0]
         ((m, v),) = self._moments(X)
         return self.likelihood_.log_predictive(targets, m, v)
 

@@ -40,16 +40,15 @@ if TYPE_CHECKING:
     from tilted.posteriors.sparse import SparseState
 
 CLOSED_FORM = "closed form at the parameters given"
-NOISE = 0.1  # where a search of the noise variance starts, in units of the variance of the targets
 MOST_NEARLY_EXACT = 1000  # rows of which nearly exact marginals are computed, from a dense posterior
-KEPT = "the mean of a sparse model is learned with its kernel (optimise='evidence'), not by itself"
+NEEDS_SEARCH = "the mean of a sparse model is learned with its kernel (optimise='evidence'), not by itself"
 SEARCH = Search(method="bfgs", max_iterations=500, expected_gain=1e-4)
 """Whose stop is in nats: a relative one depends on the unit of the targets, which adds to the evidence."""
 
 
 @dataclass(frozen=True)
 class SparseSettings(Settings):
-    """How a sparse model is fitted; as the parameters of ``SparseGPClassifier``.
+    """Settings of a sparse fit: the parameters of ``SparseGPClassifier``.
 
     A search of the evidence moves parameters of the likelihood too, unless ``learn_likelihood`` is false.
     """
@@ -70,7 +69,7 @@ class SparseSettings(Settings):
             raise ValueError(api.UNCORRECTED)
 
     def of_rows(self, rows: np.ndarray) -> SparseSettings:
-        """The same for some of the rows."""
+        """Return the settings of some of the rows."""
         return self if self.weights is None else replace(self, weights=self.weights[rows])
 
     @property
@@ -86,7 +85,7 @@ class SparseSettings(Settings):
 
 
 def pseudo_inputs_of(
-    given: ArrayLike | None, X: np.ndarray, number: int, rng: np.random.Generator
+    pseudo_inputs: ArrayLike | None, X: np.ndarray, number: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Pseudo-inputs [M, D]: those given, or a random part of the distinct rows of ``X`` [N, D].
 
@@ -95,11 +94,11 @@ def pseudo_inputs_of(
     ValueError
         For another number of columns than X has, for fewer than one, and for what is not numeric.
     """
-    if given is None:
+    if pseudo_inputs is None:
         require_whole("n_pseudo", number, 1)
         distinct = np.unique(X, axis=0)
         return distinct[np.sort(rng.permutation(len(distinct))[:number])]
-    Z = as_floats(given, "pseudo_inputs")
+    Z = as_floats(pseudo_inputs, "pseudo_inputs")
     if Z.ndim != 2 or Z.shape[1] != X.shape[1] or len(Z) == 0:
         raise ValueError(f"pseudo_inputs must be a matrix [M, {X.shape[1]}], got shape {Z.shape}")
     return Z
@@ -297,28 +296,28 @@ def fit_sparse(
         If the first evaluation fails: Kuu is singular (allow jitter), the pseudo-inputs are out of sight, or
         the sites do not converge.
     """
-    asked, settings = settings, settings.timed()
-    parts = settings.likelihood, settings.alpha, settings.mean, settings.jitter
-    problem = sparse_search.Problem(X, y, *parts, settings.options or Options(), settings.weights)
+    untimed, settings = settings, settings.timed()
+    model_parameters = settings.likelihood, settings.alpha, settings.mean, settings.jitter
+    problem = sparse_search.Problem(X, y, *model_parameters, settings.options or Options(), settings.weights)
     if settings.optimise is None and settings.learn_mean:
-        raise ValueError(KEPT)
+        raise ValueError(NEEDS_SEARCH)
     require_few(settings.correction, len(y))
     try:
-        found = (
-            _kept(problem, kernel, Z)
+        model = (
+            _fixed(problem, kernel, Z)
             if settings.optimise is None
-            else _found(problem, kernel, Z, settings, rng)
+            else _searched(problem, kernel, Z, settings, rng)
         )
-        problem = replace(found.problem, options=asked.untimed(problem.options))
-        fitted = replace(found.fitted, problem=problem)
-        return replace(found, fitted=fitted, correction=settings.correction)
+        problem = replace(model.problem, options=untimed.untimed(problem.options))
+        fitted = replace(model.fitted, problem=problem)
+        return replace(model, fitted=fitted, correction=settings.correction)
     except NotPositiveDefinite as error:
         if note := reach(kernel, X, Z):
             raise ArithmeticError(f"{error}: {note}") from error
         raise
 
 
-def _kept(problem: sparse_search.Problem, kernel: Kernel, Z: np.ndarray) -> SparseModel:
+def _fixed(problem: sparse_search.Problem, kernel: Kernel, Z: np.ndarray) -> SparseModel:
     """The model with this kernel and these pseudo-inputs."""
     start = first_sites(problem.likelihood, problem.y, problem.mean, problem.weights)
     posterior, inference = problem.infer(kernel, Z, start)
@@ -327,7 +326,7 @@ def _kept(problem: sparse_search.Problem, kernel: Kernel, Z: np.ndarray) -> Spar
     )
 
 
-def _found(
+def _searched(
     problem: sparse_search.Problem,
     kernel: Kernel,
     Z: np.ndarray,
@@ -424,18 +423,18 @@ def correct(
     Nearly exact marginals are made from the dense posterior with the pseudo-points' prior.
     """
     base = expand(problem, kernel, Z, start)
-    asked = corrections.queries_through(base, X)
+    queries = corrections.queries_through(base, X)
     if grade == NEARLY_EXACT:
-        prior, parts = base.prior, list(asked)
+        prior, batches = base.prior, list(queries)
         assert isinstance(prior, Sparse)
         among = Dense.build(prior.V.T @ prior.V + np.diag(prior.extra), prior.mean)
         dense = corrections.expand(among, problem.likelihood, problem.y, None, problem.options)
-        asked = (corrections.queries(dense, *part[:3]) for part in parts)
+        queries = (corrections.queries(dense, *batch[:3]) for batch in batches)
         base = dense
-    found = corrections.correct_marginals(base, asked, grade)
-    if not np.all(found.trusted):
-        warnings.warn(found.message, corrections.CorrectionWarning, stacklevel=5)
-    return found
+    corrected = corrections.correct_marginals(base, queries, grade)
+    if not np.all(corrected.trusted):
+        warnings.warn(corrected.message, corrections.CorrectionWarning, stacklevel=5)
+    return corrected
 
 
 def corrected_evidence(
@@ -443,12 +442,12 @@ def corrected_evidence(
 ) -> tuple[float, np.ndarray | None, Status]:
     """Return EP's log evidence, to second order where that is to be trusted, and its gradient [P]."""
     base = expand(problem, kernel, Z)
-    found, inference, prior = corrections.correct_evidence(base), base.inference, base.prior
-    status = noted(inference.status, found.message)
+    evidence, inference, prior = corrections.correct_evidence(base), base.inference, base.prior
+    status = noted(inference.status, evidence.message)
     if not gradient:
-        return found.value, None, status
+        return evidence.value, None, status
     assert isinstance(prior, Sparse)
     slope = prior.evidence_gradient(inference.state, inference.by_extra)[0]
-    if found.trusted:
+    if evidence.trusted:
         slope = slope + correction_gradient(lambda other: expand(problem, other, Z, inference.sites), kernel)
-    return found.value, slope, status
+    return evidence.value, slope, status

@@ -23,19 +23,19 @@ TIMES = ("m", "M")
 """Kinds of NumPy's types that would be read as so many nanoseconds, or microseconds, or days."""
 
 
-def require_numbers(values: Any, what: str) -> None:
+def require_numbers(values: Any, name: str) -> None:
     """ValueError for masked cells, and for dates and spans of time, of an array or a frame's column.
 
     Also for columns of one name, and for whole numbers of which floats make fewer.
     """
-    require_unmasked(values, what)
-    require_array(values, what)
+    require_unmasked(values, name)
+    require_array(values, name)
     names_of(values)  # refuses two of one name
     columns, types = getattr(values, "columns", None), getattr(values, "dtypes", None)
     if columns is None or types is None:
         columns, types = [None], [getattr(values, "dtype", None)]
     for column, type_ in zip(columns, types, strict=True):
-        where = what if column is None else f"{what}, column {column!r},"
+        where = name if column is None else f"{name}, column {column!r},"
         kind = getattr(type_, "kind", "O")
         if kind in TIMES:
             raise ValueError(f"{where} has times ({type_}): give numbers, such as days since the first")
@@ -54,8 +54,8 @@ def require_no_text(values: Any, where: str) -> None:
     for row, cells in enumerate(np.asarray(values, dtype=object)):
         for cell in np.ravel(cells):
             if isinstance(cell, str | bytes) and not _is_number(cell):
-                what = f"{str(cell)!r} at row {row}"
-                raise ValueError(f"{where} has text, {what}: give numbers, a column a category")
+                place = f"{str(cell)!r} at row {row}"
+                raise ValueError(f"{where} has text, {place}: give numbers, a column a category")
 
 
 def _is_number(text: str | bytes) -> bool:
@@ -66,20 +66,20 @@ def _is_number(text: str | bytes) -> bool:
     return True
 
 
-def require_array(values: object, what: str) -> None:
+def require_array(values: object, name: str) -> None:
     """ValueError for records, and for what has no rows in an order: dictionaries, sets, generators."""
     if isinstance(values, Mapping | Set | Iterator) and not hasattr(values, "dtype"):
-        raise ValueError(f"{what} is a {type(values).__name__}: give an array, a list or a data frame")
+        raise ValueError(f"{name} is a {type(values).__name__}: give an array, a list or a data frame")
     if (type_ := getattr(values, "dtype", None)) is not None and getattr(type_, "kind", "") == "V":
-        raise ValueError(f"{what} has records ({type_}): give a column for each of their fields")
+        raise ValueError(f"{name} has records ({type_}): give a column for each of their fields")
 
 
 def require_present(y: object) -> None:
     """ValueError with the row of the first missing cell of pandas, or among objects: None, NaN, NaT or NA."""
-    given: Any = y
+    frame: Any = y
     require_array(y, "y")
     if hasattr(y, "isna"):
-        missing = np.ravel(np.asarray(given.isna(), dtype=bool))
+        missing = np.ravel(np.asarray(frame.isna(), dtype=bool))
     elif isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.dtype.kind in "OT"):
         cells = np.asarray(y, dtype=object)
         missing = np.array([_missing(cell) for cell in cells] if cells.ndim == 1 else [], dtype=bool)
@@ -90,14 +90,14 @@ def require_present(y: object) -> None:
 
 
 def validated(estimator: Any, X: object, *y: object, **how: Any) -> Any:
-    """What scikit-learn makes of inputs, and targets; ValueError for whole numbers beyond its floats."""
+    """Validate inputs and targets by scikit-learn; ValueError for integers beyond its floats."""
     try:
         return validate_data(estimator, X, *y, dtype=np.float64, **how)
     except OverflowError as error:
         raise ValueError(f"X or y has a number that is too large: {error}") from None
 
 
-def unpacked(y: Any) -> Any:
+def to_numpy(y: Any) -> Any:
     """Targets of pandas' own types (nullable, categories, arrow) as NumPy has them, StringDType as objects.
 
     scikit-learn would take truth values and whole numbers among them for floats.
@@ -118,7 +118,7 @@ def _column(y: Any) -> Any:
     return y.iloc[:, 0] if getattr(y, "columns", None) is not None and np.shape(y)[1:] == (1,) else y
 
 
-def order_of(y: object) -> list[Any] | None:
+def category_order(y: object) -> list[Any] | None:
     """Categories of an ordered categorical of pandas, in their order; None of others."""
     type_ = getattr(_column(y), "dtype", None)
     return list(type_.categories) if type_ is not None and getattr(type_, "ordered", False) else None
@@ -131,19 +131,19 @@ def _missing(cell: object) -> bool:
     return not (isinstance(same, bool | np.bool_) and same)
 
 
-def alike(one: Any, other: Any) -> bool:
-    """Whether two values of a parameter say the same, arrays too; a copy of what cannot be compared does."""
-    if one is other:
+def equal_values(first: Any, second: Any) -> bool:
+    """Return whether two values of a parameter are equal, arrays too; uncomparable copies are."""
+    if first is second:
         return True
-    if isinstance(one, np.ndarray | list) or isinstance(other, np.ndarray | list):
-        return np.array_equal(one, other)
+    if isinstance(first, np.ndarray | list) or isinstance(second, np.ndarray | list):
+        return np.array_equal(first, second)
     plain: Any = object.__eq__
-    if type(one) is type(other) and type(one).__eq__ is plain:
+    if type(first) is type(second) and type(first).__eq__ is plain:
         return True
-    return bool(one == other)
+    return bool(first == second)
 
 
-def require_alone(alone: bool) -> None:
+def require_single_fit(alone: bool) -> None:
     """RuntimeError unless nobody else fitted the estimator meanwhile: two fits would be mixed."""
     if not alone:
         raise RuntimeError("another thread fitted this estimator meanwhile: give each thread its own (clone)")
@@ -151,9 +151,9 @@ def require_alone(alone: bool) -> None:
 
 def require_flags(estimator: Any) -> None:
     """`require_flag` of each parameter of an estimator that says yes or no."""
-    for one in fields(estimator):
-        if one.type == "bool":
-            require_flag(**{one.name: getattr(estimator, one.name)})
+    for parameter in fields(estimator):
+        if parameter.type == "bool":
+            require_flag(**{parameter.name: getattr(estimator, parameter.name)})
 
 
 def require_flag(**flags: object) -> None:
@@ -163,7 +163,7 @@ def require_flag(**flags: object) -> None:
             raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
-def weighed(
+def weighted_rows(
     X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None, least: int = 2
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Rows [N', D], targets [N'] and weights [N'] of the rows that have one; None if all are 1.
@@ -179,11 +179,11 @@ def weighed(
     if np.sum(rows) < least:
         raise ValueError(f"at least {least} rows need a sample weight above zero, got {np.sum(rows)}")
     if np.all(rows):
-        return X, y, unless_alike(weights)  # as they are: they may be on a disk
-    return _some(X, rows), y[rows], unless_alike(weights[rows])
+        return X, y, none_if_ones(weights)  # as they are: they may be on a disk
+    return _select_rows(X, rows), y[rows], none_if_ones(weights[rows])
 
 
-def _some(X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _select_rows(X: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The ``rows`` [N] of ``X``; of a memory-mapped one, larger than memory perhaps, in a temporary file."""
     if not _is_mapped(X):
         return X[rows]
@@ -202,7 +202,7 @@ def _is_mapped(X: Any) -> bool:
 
 
 def checked_weights(sample_weight: ArrayLike, X: ArrayLike) -> np.ndarray:
-    """Weights [N] of the rows of ``X``; ValueError as `weighed`."""
+    """Weights [N] of the rows of ``X``; ValueError as `weighted_rows`."""
     require_numbers(sample_weight, "sample_weight")
     try:
         weights: np.ndarray = _check_sample_weight(
@@ -216,10 +216,10 @@ def checked_weights(sample_weight: ArrayLike, X: ArrayLike) -> np.ndarray:
     return weights
 
 
-def merged(
+def merge_rows(
     X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """The same data [N, D], [N] with rows that come more than once in one, of their weights' sum.
+    """Merge equal rows [N, D] with equal targets [N] into one row, of their weights' sum.
 
     In an order of their own, so that weights, repetitions and their order make no difference, not even by
     rounding. As they are without weights and repetitions, and where fewer than 2 rows would be left. Rows
@@ -231,28 +231,28 @@ def merged(
     if np.sum(new) < 2 or (weights is None and np.all(new)):
         return X, y, weights
     each = np.ones(len(y)) if weights is None else weights[order]
-    sums, given = (of.reduceat(each, np.flatnonzero(new)) for of in (np.add, np.maximum))
-    inputs, targets, sums = parted(inputs[new], targets[new], sums, given)
-    return inputs, targets, unless_alike(sums)
+    sums, largest = (of.reduceat(each, np.flatnonzero(new)) for of in (np.add, np.maximum))
+    inputs, targets, sums = split_heavy_rows(inputs[new], targets[new], sums, largest)
+    return inputs, targets, none_if_ones(sums)
 
 
-def parted(
-    X: np.ndarray, y: np.ndarray, weights: np.ndarray, given: np.ndarray
+def split_heavy_rows(
+    X: np.ndarray, y: np.ndarray, weights: np.ndarray, largest: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The data with rows too heavy for a model in several, but where the weight ``given`` [N] was."""
-    heavy = (weights > LARGEST_WEIGHT) & (given <= LARGEST_WEIGHT)
-    parts = np.where(heavy, np.ceil(weights / LARGEST_WEIGHT), 1).astype(int)
+    """The data with rows too heavy for a model in several, but where the weight ``largest`` [N] was."""
+    heavy = (weights > LARGEST_WEIGHT) & (largest <= LARGEST_WEIGHT)
+    counts = np.where(heavy, np.ceil(weights / LARGEST_WEIGHT), 1).astype(int)
     if not np.any(heavy):
         return X, y, weights
-    return np.repeat(X, parts, axis=0), np.repeat(y, parts), np.repeat(weights / parts, parts)
+    return np.repeat(X, counts, axis=0), np.repeat(y, counts), np.repeat(weights / counts, counts)
 
 
-def unless_alike(weights: np.ndarray) -> np.ndarray | None:
+def none_if_ones(weights: np.ndarray) -> np.ndarray | None:
     """The weights [N], or None if all are 1."""
     return None if np.all(weights == 1.0) else weights
 
 
-def repeated(
+def repeat_rows(
     X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Rows with whole weights as that many rows without; others as they are.

@@ -38,8 +38,8 @@ from tilted.estimators import (
     SparseGPClassifier,
     SparseGPPoissonRegressor,
     SparseGPRegressor,
-    collapsed,
     dense,
+    regressors,
 )
 from tilted.estimators.diagnostics import reach
 from tilted.inference import RULES, rep
@@ -811,7 +811,7 @@ def test_constant_targets():
     X, y = np.linspace(0.0, 1.0, 30)[:, None], np.full(30, 0.1)
     assert 0.0 < np.var(y) < 1e-30  # rounding, and no unit for a search
     model = SparseGPRegressor(n_pseudo=4, optimise=None).fit(X, y)
-    assert model.kernel_.variance == 1.0 and model.noise_ == collapsed.NOISE
+    assert model.kernel_.variance == 1.0 and model.noise_ == regressors.NOISE
     np.testing.assert_allclose(model.predict(X), 0.1)
 
 
@@ -823,7 +823,7 @@ def test_constant_targets_are_not_searched(mean):
     assert len(found) == 1 and found[0].filename == __file__
     assert "targets are constant" in model.status_.message
     kept = np.append(model.kernel_.variance, model.noise_)
-    np.testing.assert_array_equal(kept, [1.0, collapsed.NOISE])
+    np.testing.assert_array_equal(kept, [1.0, regressors.NOISE])
     assert np.all(model.predict(X, return_std=True)[1] > 0.3)
 
 

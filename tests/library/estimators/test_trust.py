@@ -23,7 +23,7 @@ from tilted import (
     likelihoods,
 )
 from tilted.estimators import diagnostics
-from tilted.estimators.diagnostics import wild
+from tilted.estimators.diagnostics import outlier_notes
 from tilted.inference.pep import power_rule
 from tilted.kernels import Linear, Matern, SquaredExponential
 from tilted.learning import dense
@@ -457,8 +457,8 @@ def test_a_wild_target_is_said(model, toy):
 
 def test_a_wild_target_among_zeros_is_said():
     y = np.concatenate([np.zeros(60), np.ones(30), [1e6]])
-    assert wild(y) and not wild(y[:-1]) and not wild(np.ones(9))
-    assert not wild(np.append(y, [1e6, -1e6]))  # three of 93 are no rare ones
+    assert outlier_notes(y) and not outlier_notes(y[:-1]) and not outlier_notes(np.ones(9))
+    assert not outlier_notes(np.append(y, [1e6, -1e6]))  # three of 93 are no rare ones
 
 
 def test_targets_too_far_from_zero_are_said(toy):

@@ -23,7 +23,7 @@ def test_a_prior_is_on_what_stands_in_the_kernel():
     assert value < -0.1
     numeric = differences(lambda x: prior.of(kernel.with_parameters(x))[0], at, 1e-6)
     np.testing.assert_allclose(slope, numeric, rtol=1e-6)
-    each = PerClass.alike(inner, 2)
+    each = PerClass.repeated(inner, 2)
     both = LogNormal((0.1, 0.9), (1.0, 2.0))
     numeric = differences(lambda x: both.of(each.with_parameters(x))[0], each.parameters(), 1e-6)
     np.testing.assert_allclose(both.of(each)[1], numeric, rtol=1e-6)
