@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def held(path: str | Path) -> Iterator[None]:
+def locked(path: str | Path) -> Iterator[None]:
     """Keep other searches from a log, by a file beside it, as far as the file system has locks.
 
     Raises

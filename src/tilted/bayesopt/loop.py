@@ -137,7 +137,7 @@ def minimise(
     functions = (objective, *constraints)
     about = header(bounds, seed, len(functions), rule, initial, settings)
     log = None if log is None else Path(log).absolute()  # whatever folder the functions go to
-    with nullcontext() if log is None else logs.held(log):
+    with nullcontext() if log is None else logs.locked(log):
         done = _resume(log, about)
         resumed = len(done)
         for iteration in range(resumed, n_iter):
@@ -293,14 +293,14 @@ def model(
     points = surrogate.union([in_unit_cube(done, bounds)])
     functions, unfinished = [], 0
     for j in range(len(done[0].values)):
-        X, data = _seen(done, bounds, j)
+        X, data = _observations(done, bounds, j)
         learned = hyperparameters.learn(X, data)
         unfinished += not learned.outcome.success
         functions.append(surrogate.condition(learned.kernel, learned.noise, X, data.y, points, data.mean))
     return functions, unfinished
 
 
-def _seen(
+def _observations(
     done: Sequence[Evaluation], bounds: Sequence[Sequence[float]], j: int
 ) -> tuple[np.ndarray, hyperparameters.Scaled]:
     """Places [n, D] in the unit cube where a function was observed, and what was."""
@@ -341,7 +341,7 @@ def conclude(done: Sequence[Evaluation], header: dict[str, Any], settings: Setti
     if not confident:
         message += "; no place is held feasible with confidence: recommended is where all most likely hold"
     for j in range(len(done[0].values)):
-        observed = _seen(done, header["bounds"], j)[1]
+        observed = _observations(done, header["bounds"], j)[1]
         if j == 0 and len(observed.y) > 1 and observed.alike:
             message += "; the objective is the same everywhere, to rounding: nothing says where it is least"
         if observed.held:

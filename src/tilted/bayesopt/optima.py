@@ -159,7 +159,7 @@ def _refine(
     scales = [np.sqrt(c.kernel.variance) for c in constraints]
 
     def of(path: Paths) -> tuple[Callable[[np.ndarray], float], Callable[[np.ndarray], np.ndarray]]:
-        one = Paths(
+        function_paths = Paths(
             path.kernel,
             path.mean,
             path.frequencies,
@@ -168,7 +168,7 @@ def _refine(
             path.basis,
             path.corrections[:, s : s + 1],
         )
-        return lambda x: float(one(x[None])[0, 0]), lambda x: one.slope(x, 0)
+        return lambda x: float(function_paths(x[None])[0, 0]), lambda x: function_paths.slope(x, 0)
 
     f, slope = of(objective)
     limits = [of(c) for c in constraints]

@@ -94,10 +94,10 @@ def evidences(base: Expansion, queries: Queries, f: np.ndarray) -> Conditioned:
 
     middle, last = f.shape[1] // 2, f.shape[1]
     centre = visit(middle, start)
-    beside = visit(middle + 1, centre) if middle + 1 < last else centre
+    neighbour = visit(middle + 1, centre) if middle + 1 < last else centre
     for path, arm in (
-        ([centre, beside], range(middle + 2, last)),
-        ([beside, centre], range(middle - 1, -1, -1)),
+        ([centre, neighbour], range(middle + 2, last)),
+        ([neighbour, centre], range(middle - 1, -1, -1)),
     ):
         for k in arm:
             path = [*path[-2:], visit(k, _ahead(path[-3:]))]
@@ -133,11 +133,11 @@ def _settle(batch: _Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     size = len(batch.mean)
     log_z, correction, settled = np.full(size, np.nan), np.full(size, np.nan), np.zeros(size, dtype=bool)
-    rows, best, from_there = np.arange(size), np.full(size, np.inf), batch.part(np.arange(size)).sites
+    rows, best, from_there = np.arange(size), np.full(size, np.inf), batch.select(np.arange(size)).sites
     by_newton = batch.base.likelihood.log_concave and np.all(batch.sites.tau > 0) and np.any(batch.free)
     steps = STEPS if by_newton else 0
     for _ in range(steps):
-        active = batch if len(rows) == size else batch.part(rows)
+        active = batch if len(rows) == size else batch.select(rows)
         active.condition()
         active.look()
         P, done = active.correlations(), active.residual < RESIDUAL
@@ -200,7 +200,7 @@ class _Batch:
     def __post_init__(self) -> None:
         self.sites = Sites(self.sites.tau.copy(), self.sites.nu.copy())
 
-    def part(self, rows: np.ndarray) -> _Batch:
+    def select(self, rows: np.ndarray) -> _Batch:
         """Some of the pairs."""
         sites = Sites(self.sites.tau[rows], self.sites.nu[rows])
         return _Batch(self.base, self.K[rows], self.mean[rows], self.free[rows], sites)
@@ -322,10 +322,10 @@ def solve(system: Callable[[np.ndarray], np.ndarray], b: np.ndarray, vectors: in
     vectors = min(vectors, b.shape[1])
     H = np.zeros((len(b), vectors + 1, vectors))
     for k in range(vectors):
-        w, known = system(basis[k]), np.stack(basis, axis=1)
+        w, span = system(basis[k]), np.stack(basis, axis=1)
         for _ in range(2):  # the second pass makes the basis orthogonal to rounding
-            projections = _times(known, w)
-            w = w - np.einsum("bk,bkm->bm", projections, known)
+            projections = _times(span, w)
+            w = w - np.einsum("bk,bkm->bm", projections, span)
             H[:, : k + 1, k] += projections
         norm = np.linalg.norm(w, axis=1)
         norm = np.where(norm > COMPLETE * np.linalg.norm(H[:, :, k], axis=1), norm, 0.0)

@@ -132,7 +132,7 @@ class Densities:
     own: Own
     likelihood: Likelihood = field(repr=False)
 
-    def part(self, rows: np.ndarray | slice) -> Densities:
+    def select(self, rows: np.ndarray | slice) -> Densities:
         """Some of the latents."""
         spline, own = (
             Spline(*(x[rows] for x in vars(self.spline).values())),
@@ -231,7 +231,7 @@ class Densities:
         places = np.flatnonzero(unresolved)
         for first in range(0, len(places), BLOCK):
             rows = places[first : first + BLOCK]
-            log_p[rows] = self.part(rows)._log_integral(y[rows])
+            log_p[rows] = self.select(rows)._log_integral(y[rows])
         return log_p - self.log_mass
 
     def _log_integral(self, y: np.ndarray) -> np.ndarray:
@@ -253,7 +253,7 @@ class Densities:
         mean, variance = np.empty((2, len(self.mean)))
         for first in range(0, len(mean), BLOCK):
             rows = slice(first, first + BLOCK)
-            mean[rows], variance[rows] = self.part(rows)._count_moments()
+            mean[rows], variance[rows] = self.select(rows)._count_moments()
         return mean, variance
 
     def _count_moments(self) -> tuple[np.ndarray, np.ndarray]:

@@ -219,7 +219,7 @@ class Queries(NamedTuple):
     variance: np.ndarray
     covariance: np.ndarray
 
-    def part(self, rows: np.ndarray | slice) -> Queries:
+    def select(self, rows: np.ndarray | slice) -> Queries:
         """Some of the latents."""
         return Queries(*(values[rows] for values in self))
 

@@ -57,14 +57,14 @@ def others(base: Expansion, queries: Queries) -> np.ndarray:
     return variance - queries.cross**2 / queries.prior_variance[:, None] >= DETERMINED * variance
 
 
-def log_factors(base: Expansion, asked: Queries, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def log_factors(base: Expansion, query_batch: Queries, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """log of the corrections of q(f*) at f [Q, G]: EP-FACT's, and EP-1STEP's (-inf where it is negative)."""
-    queries, data = np.nonzero(_correcting(base, asked))  # pairs, query by query
+    queries, data = np.nonzero(_correcting(base, query_batch))  # pairs, query by query
     log_z, fact, first = log_normaliser(base.likelihood), np.zeros_like(f), np.zeros_like(f)
     at_once = max(1, SIZE // f.shape[1])
     for start in range(0, len(queries), at_once):
         q, j = (pairs[start : start + at_once] for pairs in (queries, data))
-        logs = _log_factors_of(base, asked, q, j, f[q], log_z)
+        logs = _log_factors_of(base, query_batch, q, j, f[q], log_z)
         begins = np.flatnonzero(np.diff(q, prepend=-1))  # where the pairs of another query do
         fact[q[begins]] += np.add.reduceat(logs, begins, axis=0)
         first[q[begins]] += np.add.reduceat(np.expm1(np.minimum(logs, LARGEST)), begins, axis=0)

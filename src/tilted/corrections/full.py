@@ -46,7 +46,7 @@ class Excesses(NamedTuple):
     terms: np.ndarray
     settled: np.ndarray
 
-    def part(self, rows: np.ndarray) -> Excesses:
+    def select(self, rows: np.ndarray) -> Excesses:
         """Some of the latents."""
         return Excesses(*(values[rows] for values in self))
 
@@ -80,13 +80,13 @@ def nearly_exact(
     batches, size = [], queries_at_once(len(base.y))
     for first in range(0, len(queries.mean), size):
         rows = slice(first, first + size)
-        batches.append(_part(base, queries.part(rows), fact.part(rows)))
+        batches.append(_nearly_exact_batch(base, queries.select(rows), fact.select(rows)))
         if progress is not None:
             progress(min(first + size, len(queries.mean)))
     return batches
 
 
-def _part(base: Expansion, queries: Queries, fact: Densities) -> NearlyExact:
+def _nearly_exact_batch(base: Expansion, queries: Queries, fact: Densities) -> NearlyExact:
     """All queries of a part at `VALUES` values, the rough ones at values between these as well."""
     levels = np.linspace(-FARTHEST, FARTHEST, VALUES)
     excesses = _excesses(base, queries, fact, levels)
@@ -94,9 +94,9 @@ def _part(base: Expansion, queries: Queries, fact: Densities) -> NearlyExact:
     settled = _inner(excesses.settled)
     rough = np.flatnonzero((roughness > SMOOTH) & settled)
     if len(rough):
-        some = fact.part(rough)
-        more = _excesses(base, queries.part(rough), some, 0.5 * (levels[1:] + levels[:-1]))
-        excesses = excesses.part(rough).merged(more)
+        some = fact.select(rough)
+        more = _excesses(base, queries.select(rough), some, 0.5 * (levels[1:] + levels[:-1]))
+        excesses = excesses.select(rough).merged(more)
         added[rough], plain[rough], roughness[rough] = _interpolated(some, excesses)
         settled[rough] = _inner(excesses.settled)
     return NearlyExact(fact.times(added), fact.times(plain), settled, roughness)

@@ -19,7 +19,7 @@ from tilted.corrections.expansion import expand
 from tilted.corrections.marginals import SAMPLED
 from tilted.learning.dense import SEARCH, Tuned, flat_ridge, with_prior
 from tilted.learning.search import GAIN, Evaluation, climb
-from tilted.learning.starts import noted
+from tilted.learning.starts import with_notes
 from tilted.numerics.optimise import TRANSFORMS
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tilted.learning.priors import LogNormal
     from tilted.learning.search import Search
 
-KEPT = "the corrected evidence is not to be trusted at EP's hyperparameters, which are kept"
+UNTRUSTED = "the corrected evidence is not to be trusted at EP's hyperparameters, which are kept"
 
 
 class Learned(NamedTuple):
@@ -64,15 +64,19 @@ def evidence_of(
     """
     if grade != SAMPLED and gradient:
         base, evidence, slope = evidence_and_gradient(problem, kernel)
-        return evidence.value, slope * kernel.parameters(), noted(base.inference.status, evidence.message)
+        return (
+            evidence.value,
+            slope * kernel.parameters(),
+            with_notes(base.inference.status, evidence.message),
+        )
     prior = problem.posterior(kernel)
     base = expand(prior, problem.likelihood, problem.y, options=problem.options)
     status = base.inference.status
     if grade != SAMPLED:
         evidence = correct_evidence(base)
-        return evidence.value, None, noted(status, evidence.message)
+        return evidence.value, None, with_notes(status, evidence.message)
     sampled = base.sampled
-    status = noted(replace(status, converged=sampled.trusted), sampled.message)
+    status = with_notes(replace(status, converged=sampled.trusted), sampled.message)
     if not gradient:
         return sampled.value, None, status
     slope = kernel.contract_gradient(problem.X, prior.K, sampled.derivative(), problem.distances)
@@ -102,11 +106,11 @@ def evidence_and_gradient(
     slope = kernel.contract_gradient(problem.X, prior.K, G, problem.distances)
     if evidence.trusted:
 
-        def beside(kernel_near: Kernel) -> Expansion:
+        def expand_near(kernel_near: Kernel) -> Expansion:
             arguments = problem.likelihood, problem.y, base.inference.sites, problem.options
             return expand(problem.posterior(kernel_near), *arguments)
 
-        slope = slope + correction_gradient(beside, kernel)
+        slope = slope + correction_gradient(expand_near, kernel)
     return base, evidence, slope
 
 
@@ -162,7 +166,7 @@ def maximise(
         end = climb(evaluate, x0, search, same=GAIN, deadline=problem.options.deadline)
     except _Untrusted as error:
         base = expand(problem.posterior(kernel), problem.likelihood, problem.y, start, problem.options)
-        status = replace(base.inference.status, message=f"{KEPT} ({error})")
+        status = replace(base.inference.status, message=f"{UNTRUSTED} ({error})")
         return Learned(Tuned(problem, kernel, base.inference, status), False)
     (at, base), notes = end.result, [end.ending]
     notes.append(f"the corrected evidence rose by {end.best.at.value - first:.3g} from EP's hyperparameters")

@@ -92,7 +92,7 @@ class Corrected:
         rows = np.flatnonzero(self.trusted)
         if not hasattr(likelihood, "log_given") or not len(rows):
             return mean, variance
-        mean[rows], variance[rows] = cast(Densities, densities).part(rows).count_moments()
+        mean[rows], variance[rows] = cast(Densities, densities).select(rows).count_moments()
         return mean, variance
 
     def resolved(self, y: np.ndarray) -> np.ndarray:
@@ -156,7 +156,9 @@ def correct_marginals(
     if grade == NEARLY_EXACT and (isinstance(base.prior, Sparse) or np.any(base.prior.extra)):
         raise ValueError(ONLY_DENSE)
     if isinstance(queries, Queries):
-        queries = [queries.part(slice(first, first + CHUNK)) for first in range(0, len(queries.mean), CHUNK)]
+        queries = [
+            queries.select(slice(first, first + CHUNK)) for first in range(0, len(queries.mean), CHUNK)
+        ]
     results, before, total = [], [], 0
     for batch in queries:
         report = None if progress is None else lambda done, first=total: progress(first + done)

@@ -30,7 +30,7 @@ from tilted.kernels.compound import noise_of
 from tilted.kernels.converted import as_kernel, of_scikit_learn
 from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
-from tilted.learning.starts import noted
+from tilted.learning.starts import with_notes
 from tilted.likelihoods.contract import as_floats, require_unmasked
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class LatentFunctions(BaseEstimator):
         single = len(models) == 1
         notes = [shortcomings(model, sample_rows(X) if self._batched else X) for model in models]
         models = [
-            replace(cast(Any, model), status=noted(model.status, *each))
+            replace(cast(Any, model), status=with_notes(model.status, *each))
             for model, each in zip(models, notes, strict=True)
         ]
         for note in dict.fromkeys(

@@ -162,7 +162,7 @@ def fit_batched(
     rule = VB if settings.alpha == 0.0 else power_rule(settings.alpha)
     model = Model(learned.pseudo, learned.likelihood, rule, learned.mean)
     factor, projected, _ = learned.latent
-    start = Posterior.known(factor, projected)
+    start = Posterior.from_factor(factor, projected)
     result = how.passes(model, X, y, start, None, settings.weights, settings.timed().deadline)
     first = learned.status
     message = f"{result.status.message}; kernel of {len(rows):,} rows: {first.message}"

@@ -29,7 +29,7 @@ from tilted.learning.dense import Problem
 from tilted.learning.likelihood import coordinates_of
 from tilted.learning.search import Search
 from tilted.learning.site_starts import first_sites
-from tilted.learning.starts import NO_LENGTHSCALE, best_of, noted, places
+from tilted.learning.starts import NO_LENGTHSCALE, best_of, places, with_notes
 from tilted.numerics.chunks import in_chunks
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def _fixed(
 ) -> DenseModel:
     """The model at the kernel given, with a note."""
     fit = _fit(X, y, kernel, settings)
-    return DenseModel(fit, noted(fit.status, note), settings.correction)
+    return DenseModel(fit, with_notes(fit.status, note), settings.correction)
 
 
 def _cross_validated(
@@ -253,7 +253,7 @@ def _searched(
         on = settings.likelihood, settings.mean, kernels, prior, settings.weights, settings.deadline
         kernels = places(X, y, *on)
     best, note = best_of(search, kernels, prior, settings.deadline)
-    return DenseModel(best.fit, noted(best.status, note), settings.correction)
+    return DenseModel(best.fit, with_notes(best.status, note), settings.correction)
 
 
 def _by_ep(
@@ -270,14 +270,14 @@ def _by_ep(
         prior, search = settings.prior(kernel), settings.search or SEARCH
         tuned, trusted = corrected_learning.maximise(problem, at, search, sites, prior)
         at, sites = tuned.kernel, tuned.inference.sites
-        status = noted(tuned.status, f"EP's: {status.message}")
+        status = with_notes(tuned.status, f"EP's: {status.message}")
         if not trusted:
             warnings.warn(tuned.status.message, corrections.CorrectionWarning, stacklevel=5)
     there = replace(settings, optimise=None, likelihood=problem.likelihood, mean=problem.mean, start=sites)
     fit = _fit(X, y, at, replace(there, learn_mean=False))
     converged = status.converged and fit.status.converged
     searched = replace(fit.status, converged=converged, evaluations=status.evaluations)
-    status = noted(searched, status.message)
+    status = with_notes(searched, status.message)
     return DenseModel(replace(fit, status=status), status, settings.correction)
 
 

@@ -113,15 +113,15 @@ def kernels_of(kernel: Kernel) -> tuple[Kernel, ...]:
 def shortcomings(model: LatentModel, X: np.ndarray) -> list[str]:
     """Return notes on why a fitted model may be useless: `reach`, a constant f, jitter, bounds."""
     likelihood, kernels = model.likelihood, kernels_of(model.kernel)
-    seen = next(filter(None, (reach(kernel, X, model.Z) for kernel in kernels)), "")
+    reach_note = next(filter(None, (reach(kernel, X, model.Z) for kernel in kernels)), "")
     noise = getattr(likelihood, "scale", np.sqrt(getattr(likelihood, "noise", 1.0)))
-    if seen == OUT_OF_SIGHT and model.status.evaluations > 1 and likelihood.name in UNLESS:
-        seen += f", {UNLESS[likelihood.name]}"
+    if reach_note == OUT_OF_SIGHT and model.status.evaluations > 1 and likelihood.name in UNLESS:
+        reach_note += f", {UNLESS[likelihood.name]}"
     constant = np.ptp(model.fitted_mean) < CONSTANT * noise
     # in spite of correlations near 1
     apart = np.max(model.kernel.diagonal(X)) * COINCIDENT > CONSTANT * noise**2
-    notes = [] if seen == ALL_ONE and apart and not constant else [seen]
-    if constant and not seen and model.status.evaluations > 1:  # a kernel that was searched
+    notes = [] if reach_note == ALL_ONE and apart and not constant else [reach_note]
+    if constant and not reach_note and model.status.evaluations > 1:  # a kernel that was searched
         notes.append(NOTHING)
     total_noise = noise**2 + max(map(noise_of, kernels))
     if (

@@ -17,7 +17,7 @@ from tilted.estimators.validation import require_flag
 from tilted.inference import rule_of
 from tilted.inference.pep import power_rule
 from tilted.inference.rule import Rule
-from tilted.learning.starts import noted, require_moderate, start_kernel, start_variance
+from tilted.learning.starts import require_moderate, start_kernel, start_variance, with_notes
 from tilted.likelihoods.ordinal import Ordinal
 
 if TYPE_CHECKING:
@@ -172,4 +172,4 @@ def fit(
     for note in notes + lost:
         warnings.warn(note, UserWarning, stacklevel=2)
     named = replace(model.fit.problem, names=problem.names)
-    return replace(model.fit, problem=named, status=noted(model.status, *notes))
+    return replace(model.fit, problem=named, status=with_notes(model.status, *notes))

@@ -19,7 +19,7 @@ from tilted.kernels.compound import free_parameters_of
 from tilted.learning import dense as hyperparameters
 from tilted.learning.dense import Problem
 from tilted.learning.priors import LogNormal
-from tilted.learning.starts import PART, ROUGHLY, around, best_of, noted, peaks
+from tilted.learning.starts import PART, ROUGHLY, around, best_of, peaks, with_notes
 from tilted.likelihoods.probit import Probit
 from tilted.numerics.chunks import among_sorted, in_chunks
 from tilted.numerics.largest import log_largest
@@ -240,4 +240,4 @@ def fit_joint(
             model = search(kernels, prior_of_each(prior, classes), model.inference.sites)
             note = f"from the kernel of all classes, {note or 'one start'}"
     problem = replace(problem, options=settings.untimed(options))
-    return replace(model, problem=problem, status=noted(model.status, note))
+    return replace(model, problem=problem, status=with_notes(model.status, note))

@@ -19,7 +19,7 @@ from tilted.estimators.diagnostics import out_of_reach, sample_rows
 from tilted.estimators.models import NOT_CORRECTED, LatentModel
 from tilted.estimators.validation import weighted_rows
 from tilted.inference.options import require_whole
-from tilted.learning.starts import noted, require_moderate
+from tilted.learning.starts import require_moderate, with_notes
 from tilted.likelihoods.gaussian import GaussianNoise
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class PseudoInputs(LatentFunctions):
         validation.require_single_fit(self.models_ is before)
         unseen = [out_of_reach(model, sample_rows(X)) for model in models]
         models = [
-            replace(cast(Any, model), status=noted(model.status, UNSEEN)) if each else model
+            replace(cast(Any, model), status=with_notes(model.status, UNSEEN)) if each else model
             for model, each in zip(models, unseen, strict=True)
         ]
         if any(unseen):

@@ -29,7 +29,7 @@ from tilted.estimators.pseudo import PseudoInputs, in_batches
 from tilted.estimators.validation import require_flag, weighted_rows
 from tilted.inference.options import Options
 from tilted.learning import averages
-from tilted.learning.starts import SCALES, SMALLEST, noted, require_moderate, start_kernel
+from tilted.learning.starts import SCALES, SMALLEST, require_moderate, start_kernel, with_notes
 from tilted.likelihoods.contract import has_additive_noise
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.laplace import LaplaceNoise
@@ -139,7 +139,7 @@ class Regressor(ScoreMixin, RegressorMixin, LatentFunctions):
         for note in warned:
             warnings.warn(note, UserWarning, stacklevel=2)
         for note in [*warned, *notes]:
-            model = replace(model, status=noted(model.status, note))
+            model = replace(model, status=with_notes(model.status, note))
         self._keep([model], ["the fit"], inputs)
         return self
 

@@ -23,7 +23,7 @@ from tilted.learning import sparse as sparse_search
 from tilted.learning.dense import of_labels, ridge
 from tilted.learning.search import Search
 from tilted.learning.site_starts import first_sites
-from tilted.learning.starts import RESTART_DECADES, best_of, noted, units_of
+from tilted.learning.starts import RESTART_DECADES, best_of, units_of, with_notes
 from tilted.likelihoods.contract import as_floats
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.numerics.chunks import in_chunks
@@ -351,11 +351,11 @@ def _searched(
                 fitted.inference,
                 lambda steeper, at: infer(steeper, pseudo.Z, at)[1],
             )
-        return SparseModel(fitted, noted(fitted.status, note))
+        return SparseModel(fitted, with_notes(fitted.status, note))
 
     kernels = settings.starts(problem.X, problem.y, settings.likelihood, kernel, rng)
     best, note = best_of(search, kernels, prior, settings.deadline)
-    return replace(best, status=noted(best.status, note))
+    return replace(best, status=with_notes(best.status, note))
 
 
 @unraised
@@ -395,7 +395,7 @@ def fit_collapsed(
         return model(fitted.state, fitted.status)
 
     best, note = best_of(search, list(zip(kernels, noises, strict=True)), prior, settings.deadline)
-    return replace(best, status=noted(best.status, note))
+    return replace(best, status=with_notes(best.status, note))
 
 
 def require_few(correction: str | None, rows: int) -> None:
@@ -443,7 +443,7 @@ def corrected_evidence(
     """Return EP's log evidence, to second order where that is to be trusted, and its gradient [P]."""
     base = expand(problem, kernel, Z)
     evidence, inference, prior = corrections.correct_evidence(base), base.inference, base.prior
-    status = noted(inference.status, evidence.message)
+    status = with_notes(inference.status, evidence.message)
     if not gradient:
         return evidence.value, None, status
     assert isinstance(prior, Sparse)

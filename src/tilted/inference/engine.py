@@ -184,7 +184,7 @@ def _newton(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
 
     target = point.update.sites
     at = run.posterior, point.state, target, respond, rule.power, run.residual, rule.heavy
-    ahead = newton_sites(*at, known=point.beside)
+    ahead = newton_sites(*at, response=point.response)
     if ahead is None:
         return None
     following, climbs = run.visit(ahead), False

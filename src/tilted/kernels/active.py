@@ -39,13 +39,13 @@ class Active(Around):
             raise ValueError(f"columns are different numbers from 0, got {self.columns!r}")
         object.__setattr__(self, "columns", tuple(columns.tolist()))
 
-    def _seen(self, X: np.ndarray) -> np.ndarray:
+    def _inner_inputs(self, X: np.ndarray) -> np.ndarray:
         if max(self.columns) >= X.shape[1]:  # type: ignore[arg-type]  # a tuple by now
             raise ValueError(f"column {max(self.columns)} of inputs of dimension {X.shape[1]}")  # type: ignore[arg-type]
         return X[:, self.columns]
 
-    def _spread(self, by_seen: np.ndarray, X: np.ndarray) -> np.ndarray:
+    def _spread(self, by_inputs: np.ndarray, X: np.ndarray) -> np.ndarray:
         """Derivatives in all columns from those in the seen ones."""
         out = np.zeros(np.shape(X))
-        out[:, self.columns] = by_seen
+        out[:, self.columns] = by_inputs
         return out

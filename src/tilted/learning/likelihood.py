@@ -221,21 +221,23 @@ def maximise(
         x0 = np.maximum(x0, lowest)
     deadline = problem.options.deadline
     end = climb(evaluate, x0, search, lowest, same=GAIN, deadline=deadline, patience=PATIENCE)
-    found = end.result
-    notes = [end.message, flat_ridge(*found)]
+    tuned_point = end.result
+    notes = [end.message, flat_ridge(*tuned_point)]
     if lowest is not None and end.best.x[-1] <= least + 0.01:
         notes.append(LEAST_NOISE)
     if unconverged:
         notes.append(f"{unconverged} evaluations with unconverged sites")
     if attempts.restarted:
         notes.append(f"{attempts.restarted} evaluations started again from the first sites")
-    if not found.inference.status.converged:
-        notes.append(found.inference.status.message)
+    if not tuned_point.inference.status.converged:
+        notes.append(tuned_point.inference.status.message)
     status = replace(
-        found.inference.status,
-        converged=end.converged and found.inference.status.converged,
+        tuned_point.inference.status,
+        converged=end.converged and tuned_point.inference.status.converged,
         sweeps=attempts.sweeps,
         evaluations=end.evaluations,
         message="; ".join(note for note in notes if note),
     )
-    return Tuned(replace(found.problem, distances=None), found.kernel, found.inference, status)
+    return Tuned(
+        replace(tuned_point.problem, distances=None), tuned_point.kernel, tuned_point.inference, status
+    )

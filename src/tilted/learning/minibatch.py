@@ -246,16 +246,16 @@ def _sweep(
     energy = 0.5 * (projected @ projected - now.log_det) + scale * local
     skipped = now.skipped + update.skipped + int(np.sum(~usable))
     now = replace(now, energy=float(energy), skipped=skipped)
-    part = (V * new.tau) @ V.T, V @ (new.nu - new.tau * now.mean)
+    batch_sums = (V * new.tau) @ V.T, V @ (new.nu - new.tau * now.mean)
     for _ in range(HALVINGS):
         retention, moved = 1.0 - share, share * scale
-        precision = retention * now.precision + moved * part[0]
+        precision = retention * now.precision + moved * batch_sums[0]
         try:
             factor, log_det = factorised(precision)
         except linalg.NotPositiveDefinite:
             share, now = 0.5 * share, replace(now, refused=now.refused + 1)
             continue
-        sums = {"precision": precision, "shift": retention * now.shift + moved * part[1]}
+        sums = {"precision": precision, "shift": retention * now.shift + moved * batch_sums[1]}
         tau, nu = now.sites.tau.copy(), now.sites.nu.copy()
         tau[rows], nu[rows] = new.tau, new.nu
         now = replace(now, **sums, factor=factor, log_det=log_det, sites=Sites(tau, nu))

@@ -60,7 +60,7 @@ class Posterior:
         return cls(sums, factor, factor @ sums.shift, log_det)
 
     @classmethod
-    def known(cls, factor: np.ndarray, projected: np.ndarray) -> Posterior:
+    def from_factor(cls, factor: np.ndarray, projected: np.ndarray) -> Posterior:
         """One that rows left elsewhere; its sums are not known, and 0 here."""
         M = len(projected)
         return cls(Sums(np.zeros((M, M)), np.zeros(M)), factor, projected, -linalg.log_determinant(factor))

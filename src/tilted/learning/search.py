@@ -268,11 +268,11 @@ def climb(
             break
         value = path.top.at.value
         sound = path.top.at.sound
-        ended = outcome.success and sound and _alike(value, -outcome.value, same)
+        ended = outcome.success and sound and _nearly_equal(value, -outcome.value, same)
         ending = outcome.message if ended or not outcome.success else AWAY if sound else UNSOUND
         if ending == UNSOUND and time.monotonic() >= deadline:
             ending = f"{UNSOUND}: the time was up"
-        if before is not None and _alike(before.at.value, value, GAIN):
+        if before is not None and _nearly_equal(before.at.value, value, GAIN):
             break
     return Climb(path.top, ended, evaluations, ending, path.failures)
 
@@ -294,5 +294,5 @@ def _minimised(
     return bfgs(walled, x0, limit, search.expected_gain)
 
 
-def _alike(first: float, second: float, relative: float) -> bool:
+def _nearly_equal(first: float, second: float, relative: float) -> bool:
     return abs(first - second) <= relative * (1.0 + abs(first))

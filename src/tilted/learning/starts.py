@@ -328,7 +328,7 @@ def around(kernel: Kernel, number: int, rng: np.random.Generator) -> list[Kernel
     return [kernel.with_parameters(at * factors) for factors in spread]
 
 
-def noted(status: Status, *notes: str) -> Status:
+def with_notes(status: Status, *notes: str) -> Status:
     """The status with notes that are not there at the end of its message, and that in words (`in_words`)."""
     messages = [status.message, *(note for note in notes if note not in status.message)]
     return replace(status, message=in_words("; ".join(message for message in messages if message)))

@@ -24,7 +24,7 @@ Attempt = Callable[[Sites | None], tuple[Inference[StateT], BesideT]]
 
 REACH = 1.0  # largest change of a coordinate that is extrapolated
 NEAR = 1e-8, 2.0  # distances in log parameters between which two points teach something about the slope
-KEPT = 100  # points
+MOST_POINTS = 100  # points
 
 
 @dataclass
@@ -117,8 +117,8 @@ class WarmStarts:
             if NEAR[0] < np.linalg.norm(d) < NEAR[1]:
                 missed = x - self.coordinates[i] - self.slope @ d
                 self.slope += np.multiply.outer(missed, d / (d @ d))
-        self.where = [*self.where[1 - KEPT :], at]
-        self.coordinates = [*self.coordinates[1 - KEPT :], x]
+        self.where = [*self.where[1 - MOST_POINTS :], at]
+        self.coordinates = [*self.coordinates[1 - MOST_POINTS :], x]
 
     def _nearest(self, at: np.ndarray) -> int:
         return int(np.argmin(np.linalg.norm(np.array(self.where) - at, axis=1)))

@@ -149,10 +149,10 @@ def names_of(X: object) -> tuple[str, ...] | None:
 
 def require_names(X: object, names: tuple[str, ...] | None) -> None:
     """ValueError if ``X`` has names of columns that are not ``names``, in this order."""
-    given = names_of(X)
-    if given and names and given != names:
+    own_names = names_of(X)
+    if own_names and names and own_names != names:
         raise ValueError(
-            f"X has columns {', '.join(given)}; in training it had {', '.join(names)}, in this order"
+            f"X has columns {', '.join(own_names)}; in training it had {', '.join(names)}, in this order"
         )
 
 

@@ -312,7 +312,7 @@ def _lobe_edges(
     def above(side: float, sign: float, f: np.ndarray) -> np.ndarray:
         return sign * (log_f(side * f) - floor)
 
-    parts = []
+    pieces = []
     for mode, side in zip(modes, (-1.0, 1.0), strict=True):
         peak = np.abs(mode)
         present = log_f(side * peak) > floor
@@ -322,8 +322,8 @@ def _lobe_edges(
         near = np.maximum(near - (peak - inner) * 0.5 ** (HALVINGS + 1), 0.0)  # what the search leaves open
         far, near = np.where(present, far, 0.0), np.where(present & (peak > 0), near, 0.0)
         edges = panel_edges(near, far, 16, peak[:, None] * breaks)
-        parts.append(edges if side > 0 else -edges[:, ::-1])
-    return np.concatenate(parts, axis=1)
+        pieces.append(edges if side > 0 else -edges[:, ::-1])
+    return np.concatenate(pieces, axis=1)
 
 
 def _expected_log_square(t: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -35,7 +35,7 @@ DROP = 50.0  # panels reach down to exp(-DROP) of the mode
 BREAKS = np.concatenate([[0.0, 1.0, 2.0, 4.0], 8.0 * 4.0 ** np.arange(12), [-1.0, -2.0, -4.0, -8.0]])
 # wide marginals: largest |mean| in sd, nodes KNEE sinh(k STEP) for |k| <= HALF
 SPAN, HALF = 10.0, 900
-LEFT = 100.0  # beyond, r (u + r) is its series in 1 / u^2
+SERIES_FROM = 100.0  # beyond, r (u + r) is its series in 1 / u^2
 REACH, HALVINGS = 60.0, 12  # the support is searched within REACH sd of the mode
 
 
@@ -172,10 +172,10 @@ def _expected_log(mu: np.ndarray, sd: np.ndarray, strip: float) -> np.ndarray:
     u = mu[:, None] + sd[:, None] * x
     r = hazard(u)
     product = r * (u + r)  # cancels far on the left, where Mills' ratio has its asymptotic series
-    if np.any(u < -LEFT):
-        square = np.maximum(u**2, LEFT**2)
+    if np.any(u < -SERIES_FROM):
+        square = np.maximum(u**2, SERIES_FROM**2)
         series = 1.0 - (1.0 - (6.0 - 50.0 / square) / square) / square
-        product = np.where(u < -LEFT, series, product)
+        product = np.where(u < -SERIES_FROM, series, product)
     return np.stack([log_ndtr(u) @ w, r @ w, -0.5 * (product @ w)])
 
 

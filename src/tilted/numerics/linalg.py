@@ -20,7 +20,7 @@ LEAF, SPLIT = 64, 1500  # rows: triangles are inverted directly up to LEAF and a
 BLOCK = 128  # rows mirrored at once
 ABOVE = np.triu(np.ones((BLOCK, BLOCK), dtype=bool), 1)
 CANCELLED = 0.01  # share of a square that orthogonalisation has to leave, or it is repeated
-LEFT = 10.0  # times N eps max diag K: what a root of a semidefinite K may miss of an entry
+RESIDUAL = 10.0  # times N eps max diag K: what a root of a semidefinite K may miss of an entry
 
 
 class NotPositiveDefinite(ArithmeticError):
@@ -216,7 +216,7 @@ def semidefinite_root(K: np.ndarray, name: str) -> np.ndarray:
     missed = np.abs(diagonal - np.einsum("ij,ij->i", root, root))
     probe = 1.0 + 0.5 * np.cos(np.arange(len(K)))
     across = np.abs(K @ probe - root @ (root.T @ probe)) / np.sum(probe)
-    tolerance = LEFT * len(K) * np.finfo(float).eps * np.max(diagonal)
+    tolerance = RESIDUAL * len(K) * np.finfo(float).eps * np.max(diagonal)
     if not (np.all(missed <= tolerance) and np.all(across <= tolerance)):
         raise NotPositiveDefinite(name, root.shape[1] + 1, len(K))
     return root

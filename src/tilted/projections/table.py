@@ -223,13 +223,13 @@ def read(path: str | Path) -> RatioTable:
         content = Path(path).read_bytes()
     except OSError as error:
         raise TableError(f"{path} is no lookup table: {error}") from None
-    first, _, rest = content.partition(b"\n")
+    first, _, after_header = content.partition(b"\n")
     if not first.startswith(MAGIC):
         raise TableError(f"{path} is no lookup table; delete it and run again")
     if first != b"%s%d" % (MAGIC, FORMAT):
         version = first.removeprefix(MAGIC).decode(errors="replace")
         raise TableError(f"{path} has format {version}, not {FORMAT}; delete it and run again")
-    recorded, _, body = rest.partition(b"\n")
+    recorded, _, body = after_header.partition(b"\n")
     if recorded != hashlib.sha256(body).hexdigest().encode():
         raise TableError(f"{path} is damaged (content hash differs); delete it and run again")
     description, _, numbers = body.partition(b"\n")

@@ -63,7 +63,7 @@ def test_passes_end_where_sweeps_end(alpha, likelihood, monkeypatch):
     np.testing.assert_allclose(mean, expected[0], atol=1e-6)
     np.testing.assert_allclose(variance, expected[1], rtol=1e-6)
     assert found.posterior.sums.rows == N
-    known = moves.Posterior.known(found.posterior.factor, found.posterior.projected)
+    known = moves.Posterior.from_factor(found.posterior.factor, found.posterior.projected)
     assert known.distance(found.posterior) < 1e-9
 
 

@@ -51,7 +51,7 @@ from tilted.learning import mean as means
 from tilted.learning.dense import Problem
 from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
-from tilted.learning.starts import best_of, noted, start_kernel
+from tilted.learning.starts import best_of, start_kernel, with_notes
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
@@ -568,7 +568,9 @@ def test_a_learned_mean_is_that_of_the_search_over_means(inference, uneven):
     problem = Problem(X, y, Probit(), rule)
     found = means.maximise(problem, KERNEL, dense.SEARCH)
     assert model.mean_ == found.mean != 0.0 and model.kernel_ == found.kernel
-    assert model.status_ == noted(found.status, "") and model.log_evidence_ == found.inference.log_evidence
+    assert (
+        model.status_ == with_notes(found.status, "") and model.log_evidence_ == found.inference.log_evidence
+    )
     given = GPClassifier(inference, kernel=model.kernel_, mean=model.mean_, optimise=None, **power)
     given.fit(X, y)
     assert given.mean_ == model.mean_
