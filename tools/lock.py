@@ -30,7 +30,6 @@ CLUSTER_LOCK, BENCH_LOCK, DOCS_LOCK, AUDIT_LOCK = (
 )
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # without a GUI toolkit
 NOT_LOCKED = (
-    "mkl",
     "nuts",
     "dask",
     "bench-others",

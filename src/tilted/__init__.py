@@ -13,7 +13,7 @@ from typing import Any
 __version__ = "0.2.0"
 
 _PUBLIC = {
-    "fit": "tilted.estimators.front",
+    "fit": "tilted.estimators.fit",
     "Fit": "tilted.api",
     "SquaredExponential": "tilted.kernels",
     **dict.fromkeys(
@@ -32,8 +32,6 @@ _PUBLIC = {
 
 _ROOMS = ("kernels", "likelihoods")
 
-_MOVED = {"data": "papers.data", "protocols": "papers.qp.protocols"}  # until version 0.3
-
 __all__ = [
     "Fit",
     "GPClassifier",
@@ -51,25 +49,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for (PEP 562).
-
-    Raises
-    ------
-    AttributeError
-        For names that there never were.
-    ImportError
-        For names that went to the reproduction of the papers, which says where they are: an AttributeError
-        would lose its message in ``from tilted import data``.
-    """
+    """Import a public name on first use (PEP 562); AttributeError for other names."""
     if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)
     if name in _ROOMS:
         return import_module(f"tilted.{name}")
-    if name in _MOVED:
-        raise ImportError(
-            f"tilted.{name} is {_MOVED[name]} since version 0.2, which belongs to the reproduction of the "
-            "papers and not to the library: run `make setup` in a checkout, then import it from there"
-        )
     raise AttributeError(f"module 'tilted' has no attribute '{name}'")
 
 

@@ -1,4 +1,4 @@
-"""Dense fits from a stated start; the front door, ``tilted.fit``, is in ``estimators.front``.
+"""Dense fits from a stated start; ``tilted.fit``, which guesses a start, is in ``estimators.fit``.
 
 Nothing is guessed from the data here, which is what protocols of experiments need. Input is checked first:
 every bad value gets a ``ValueError`` that names it, never a silent NaN.
@@ -105,8 +105,8 @@ class Fit:
             If a variance is lost to rounding.
         """
         if correction is not None:
-            found = self.corrected_or_warned(X, correction)
-            return found.mean, found.variance
+            corrected = self.corrected_or_warned(X, correction)
+            return corrected.mean, corrected.variance
         X = check_inputs(X, self.problem)
         state, kernel = self.inference.state, self.kernel
         chunks = [
@@ -178,9 +178,9 @@ class Fit:
         corrections.marginals.require_grade(correction)
         X = check_inputs(X, self.problem)
         cross, variance = self.kernel.matrix(X, self.problem.X), self.kernel.diagonal(X)
-        asked = corrections.queries(self.expansion, cross, self.problem.mean, variance)
-        require_positive(asked.variance)
-        return corrections.correct_marginals(self.expansion, asked, correction, progress)
+        queries = corrections.queries(self.expansion, cross, self.problem.mean, variance)
+        require_positive(queries.variance)
+        return corrections.correct_marginals(self.expansion, queries, correction, progress)
 
     def corrected_evidence(self, correction: str = "cheap") -> corrections.Evidence | corrections.Sampled:
         """EP's log evidence at these hyperparameters to second order, or "sampled"; and how far to trust it.
@@ -193,10 +193,10 @@ class Fit:
 
     def corrected_or_warned(self, X: ArrayLike, correction: str) -> corrections.Corrected:
         """`corrected` at the rows of ``X`` [N*, D], with a CorrectionWarning where its answers are EP's."""
-        found = self.corrected(X, correction)
-        if not np.all(found.trusted):
-            warnings.warn(found.message, corrections.CorrectionWarning, stacklevel=3)
-        return found
+        corrected = self.corrected(X, correction)
+        if not np.all(corrected.trusted):
+            warnings.warn(corrected.message, corrections.CorrectionWarning, stacklevel=3)
+        return corrected
 
 
 def check_inputs(X: ArrayLike, problem: Problem | None = None) -> np.ndarray:
@@ -292,7 +292,7 @@ def fit(
 ) -> Fit:
     """Fit a Gaussian-process model from the start that is given, by the search that is given.
 
-    Parameters are those of ``tilted.fit`` (``estimators.front``), without what that guesses: the kernel is
+    Parameters are those of ``tilted.fit`` (``estimators.fit``), without what that guesses: the kernel is
     by default one of variance and lengthscale 1, the search over softplus coordinates, with no limit of time
     and without a prior.
 
@@ -329,8 +329,8 @@ def fit(
     require("optimise", optimise, isinstance(optimise, bool | np.bool_))
     if start is not None:
         require_sites(start, len(problem.y))
-    found = fit_problem(problem, kernel, bool(optimise), search, start, None, learn_likelihood)
-    return replace(found, seconds=time.perf_counter() - began)
+    result = fit_problem(problem, kernel, bool(optimise), search, start, None, learn_likelihood)
+    return replace(result, seconds=time.perf_counter() - began)
 
 
 def fit_problem(

@@ -54,7 +54,7 @@ def log_sites(mean: np.ndarray, sites: Sites, c: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Marginals:
-    """What a rule sees: mean [N] and variance [N] of h, and the extra variance [N] of f given h.
+    """Input of a rule: mean [N] and variance [N] of h, and the extra variance [N] of f given h.
 
     Sites act on h; the likelihood on f = h + e with e_i ~ N(0, extra_i). For a dense posterior without
     independent noise ``extra`` is zero and h is f.

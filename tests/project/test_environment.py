@@ -43,7 +43,7 @@ def test_every_dependency_is_locked_within_its_bounds(lock):
 def test_the_dependencies_of_both_projects_are_meant_and_not_the_library_itself(lock):
     names = set(map(lock.name_of, lock.direct_dependencies()))
     assert {"scikit-learn", "pandas", "snakemake", "pytest", "setuptools"} <= names
-    assert names & {"tilted", "gpy", "mkl", "snakemake-executor-plugin-slurm"} == set()
+    assert names & {"tilted", "gpy", "distributed", "snakemake-executor-plugin-slurm"} == set()
 
 
 def test_direct_dependencies_have_one_version_for_every_python(lock):

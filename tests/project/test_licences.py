@@ -14,6 +14,7 @@ PER_FILE = {"certifi", "hypothesis", "pathspec", "shtab", "tqdm"}
 """Under the MPL: whoever changes their files gives these away too; nothing follows for what uses them."""
 UNSAID = {
     "conda-inject": "MIT",
+    "skops": "MIT",
     "snakemake-interface-common": "MIT",
     "snakemake-interface-logger-plugins": "MIT",
     "snakemake-interface-report-plugins": "MIT",
@@ -35,7 +36,11 @@ def locked():
 def licence_of(name):
     """What the metadata of an installed package say, the first of three places that says anything."""
     about = importlib.metadata.metadata(name)
-    classified = [c.split("::")[-1] for c in about.get_all("Classifier", []) if c.startswith("License ::")]
+    classified = [
+        c.split("::")[-1]
+        for c in about.get_all("Classifier", [])
+        if re.match("License :: (?!OSI Approved$)", c)
+    ]
     said = about.get("License-Expression") or " ".join(classified)
     return said or (about.get("License") or "").strip().split("\n")[0]
 

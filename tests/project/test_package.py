@@ -177,17 +177,6 @@ def test_the_projects_name_each_other_right():
     assert papers["tool"]["setuptools"]["packages"] == sorted(".".join(folder.parts) for folder in folders)
 
 
-@pytest.mark.parametrize("name, home", [("data", "papers.data"), ("protocols", "papers.qp.protocols")])
-def test_what_moved_to_the_reproduction_says_where(name, home):
-    for code in (f"from tilted import {name}", f"import tilted; tilted.{name}"):
-        with pytest.raises(ImportError, match=f"tilted.{name} is {home} since version 0.2.*`make setup`"):
-            exec(code, {})
-    assert name not in tilted.__all__ and name not in dir(tilted)
-    assert (SOURCES / Path(*home.split("."))).with_suffix(".py").is_file() or (
-        SOURCES / Path(*home.split("."))
-    ).is_dir()
-
-
 def test_other_names_are_no_attributes():
     with pytest.raises(AttributeError, match="no attribute 'nonesuch'"):
         _ = tilted.nonesuch

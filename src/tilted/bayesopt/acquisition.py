@@ -21,8 +21,8 @@ def entropy_reduction(nfcpd: Nfcpd, Xs: np.ndarray) -> np.ndarray:
     alike, whether EP converged there or not (`Nfcpd.status` says where it did).
     """
     Xs = np.atleast_2d(np.asarray(Xs, dtype=float))
-    parts = [_reduction(nfcpd, Xs[i : i + CHUNK]) for i in range(0, len(Xs), CHUNK)]
-    return np.concatenate(parts, axis=1)
+    reductions = [_reduction(nfcpd, Xs[i : i + CHUNK]) for i in range(0, len(Xs), CHUNK)]
+    return np.concatenate(reductions, axis=1)
 
 
 def _reduction(nfcpd: Nfcpd, Xs: np.ndarray) -> np.ndarray:

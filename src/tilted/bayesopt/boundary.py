@@ -31,10 +31,10 @@ def predict(nfcpd: Nfcpd, Xs: np.ndarray) -> Predicted:
     """
     Xs = np.atleast_2d(np.asarray(Xs, dtype=float))
     under_q, u_mean, u_variance, with_u = before_last_factor(nfcpd, Xs)
-    kept = u_variance > ROUNDING * under_q.variance[0]
-    s = np.where(kept, u_variance, 1.0)
-    alpha = np.where(kept, u_mean, 0.0) / np.sqrt(s)
-    better = np.where(kept, np.exp(log_ndtr(alpha)), 1.0)  # at x* itself h is 1
+    resolved = u_variance > ROUNDING * under_q.variance[0]
+    s = np.where(resolved, u_variance, 1.0)
+    alpha = np.where(resolved, u_mean, 0.0) / np.sqrt(s)
+    better = np.where(resolved, np.exp(log_ndtr(alpha)), 1.0)  # at x* itself h is 1
     pairs = [_pair(nfcpd, k, Xs) for k in range(1, len(nfcpd.functions))]
     halves = [truncated(*standard(*pair)) for pair in pairs]
     holds = [_share(above[0], below[0]) for above, below in halves]
@@ -43,12 +43,12 @@ def predict(nfcpd: Nfcpd, Xs: np.ndarray) -> Predicted:
     mean, variance = under_q.mean.copy(), under_q.variance.copy()
     weight = feasible * better / Z
     r = hazard(alpha)
-    left = weight * remaining_curvature(alpha, r) + (1.0 - weight) * (1.0 + weight * r**2)
-    mean[0] += np.where(kept, with_u * weight * r / np.sqrt(s), 0.0)
-    variance[0] -= np.where(kept, with_u**2 * (1.0 - left) / s, 0.0)
+    remaining = weight * remaining_curvature(alpha, r) + (1.0 - weight) * (1.0 + weight * r**2)
+    mean[0] += np.where(resolved, with_u * weight * r / np.sqrt(s), 0.0)
+    variance[0] -= np.where(resolved, with_u**2 * (1.0 - remaining) / s, 0.0)
     for k, ((m, v, *_), (above, below)) in enumerate(zip(pairs, halves, strict=True), 1):
-        others = np.prod(holds[: k - 1] + holds[k:], axis=0) if len(holds) > 1 else 1.0
-        passes = others * better + 1.0 - others
+        others_hold = np.prod(holds[: k - 1] + holds[k:], axis=0) if len(holds) > 1 else 1.0
+        passes = others_hold * better + 1.0 - others_hold
         total, first, second = (passes * a + b for a, b in zip(above, below, strict=True))
         total = np.where(above[0] + below[0] > LEAST, total, np.nan)
         mean[k] = m + np.sqrt(v) * first / total
@@ -66,26 +66,26 @@ def _pair(nfcpd: Nfcpd, k: int, Xs: np.ndarray) -> tuple[np.ndarray, ...]:
     """Mean and variance of c(x), mean and variance of c(x*), their covariance [S, n], without g's site."""
     function, projections, q = nfcpd.functions[k], nfcpd.projections[k], nfcpd.posteriors[k]
     rows = function.rows(Xs)
-    load, rest = loads(function, projections, rows, Xs, nfcpd.optima)
+    load, residual = loads(function, projections, rows, Xs, nfcpd.optima)
     out = []
     for s, L in enumerate(q.factor):
         W = dtrsm(1.0, L, np.column_stack([rows.root, load[s]]).T, lower=1)
         w = dtrsm(1.0, L, projections.directions[s, -1][:, None], lower=1)[:, 0]
-        mean, variance = rows.mean + q.shift[s] @ W, np.einsum("rn,rn->n", W, W) + rest[s]
+        mean, variance = rows.mean + q.shift[s] @ W, np.einsum("rn,rn->n", W, W) + residual[s]
         m0, v0, c = projections.means[s, -1] + q.shift[s] @ w, w @ w, w @ W
         tau, nu = nfcpd.tau[k][s, -1], nfcpd.nu[k][s, -1]
-        left = 1.0 - tau * v0
-        pulled = (tau * m0 - nu) / left
+        shrinkage = 1.0 - tau * v0
+        pulled = (tau * m0 - nu) / shrinkage
         out.append(
             (
                 mean + c * pulled,
-                variance + tau * c**2 / left,
+                variance + tau * c**2 / shrinkage,
                 m0 + v0 * pulled + 0 * c,
-                v0 / left + 0 * c,
-                c / left,
+                v0 / shrinkage + 0 * c,
+                c / shrinkage,
             )
         )
-    return tuple(np.array(part) for part in zip(*out, strict=True))
+    return tuple(np.array(column) for column in zip(*out, strict=True))
 
 
 def standard(
@@ -107,8 +107,8 @@ def truncated(a: np.ndarray, b: np.ndarray, r: np.ndarray) -> tuple[list[np.ndar
     first = density_a * ndtr(near) + r * density_b * ndtr(far)
     second = probability + a * density_a * ndtr(near) + r**2 * b * density_b * ndtr(far)
     second = second + r * s * density_b * np.exp(-0.5 * far**2) / np.sqrt(2.0 * np.pi)
-    whole = ndtr(-b)
-    below = [whole - probability, r * density_b - first, whole + r**2 * b * density_b - second]
+    mass = ndtr(-b)
+    below = [mass - probability, r * density_b - first, mass + r**2 * b * density_b - second]
     return [probability, first, second], below
 
 

@@ -20,7 +20,7 @@ from tilted.likelihoods.normal import LOG_SQRT_2PI, hazard, remaining_curvature
 
 @dataclass(frozen=True)
 class Tilt:
-    """What a factor does to one of its variables, whatever its scale.
+    """The effect of a factor on one of its variables, without its scale.
 
     Attributes
     ----------
@@ -73,13 +73,13 @@ def no_better(alpha: np.ndarray, alphas: np.ndarray) -> tuple[np.ndarray, Tilt, 
     feasible, infeasible = _all_hold(inside, outside, np.shape(alpha))
     log_z = np.logaddexp(feasible + log_worse, infeasible)
     of_u = _tilt_of_u(alpha, feasible + log_worse - log_z, infeasible - log_z)
-    shift, left = np.empty_like(alphas), np.empty_like(alphas)
+    shift, remaining = np.empty_like(alphas), np.empty_like(alphas)
     for k in range(len(alphas)):
-        others = _all_hold(np.delete(inside, k, 0), np.delete(outside, k, 0), np.shape(alpha))
-        fails, falls = outside[k] - log_z, others[0] + log_better - log_z
-        allowed = inside[k] + np.logaddexp(others[0] + log_worse, others[1]) - log_z
-        shift[k], left[k] = _tilt_of_c(alphas[k], falls, allowed, fails)
-    return log_z, of_u, Tilt(shift, left)
+        others_hold = _all_hold(np.delete(inside, k, 0), np.delete(outside, k, 0), np.shape(alpha))
+        fails, falls = outside[k] - log_z, others_hold[0] + log_better - log_z
+        allowed = inside[k] + np.logaddexp(others_hold[0] + log_worse, others_hold[1]) - log_z
+        shift[k], remaining[k] = _tilt_of_c(alphas[k], falls, allowed, fails)
+    return log_z, of_u, Tilt(shift, remaining)
 
 
 def _all_hold(
@@ -97,8 +97,8 @@ def _tilt_of_u(alpha: np.ndarray, log_truncated: np.ndarray, log_free: np.ndarra
     """A normal truncated to u > 0 and a free one, with these log weights."""
     truncated, free = np.exp(log_truncated), np.exp(log_free)
     r = hazard(alpha)
-    left = truncated * remaining_curvature(alpha, r) + free * (1.0 + truncated * r**2)
-    return Tilt(truncated * r, left)
+    remaining = truncated * remaining_curvature(alpha, r) + free * (1.0 + truncated * r**2)
+    return Tilt(truncated * r, remaining)
 
 
 def _tilt_of_c(
@@ -111,5 +111,5 @@ def _tilt_of_c(
     shift = -np.exp(falls - 0.5 * alpha**2 - LOG_SQRT_2PI)
     above, below = hazard(alpha), hazard(-alpha)
     holds, violated = np.exp(allowed), np.exp(fails)
-    left = holds * remaining_curvature(alpha, above) + violated * remaining_curvature(-alpha, below)
-    return shift, left + holds * violated * (above + below) ** 2
+    remaining = holds * remaining_curvature(alpha, above) + violated * remaining_curvature(-alpha, below)
+    return shift, remaining + holds * violated * (above + below) ** 2

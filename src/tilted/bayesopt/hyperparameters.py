@@ -84,9 +84,9 @@ def scaled(X: np.ndarray, y: np.ndarray, minimised: bool = False) -> Scaled:
     size = float(np.max(np.abs(near)))
     unit = size if 0.0 < size < TINY else 1.0
     spread = unit * float(np.std(near / unit))
-    alike = spread <= ROUNDING * size
-    scale = (size or 1.0) if alike else spread
-    return Scaled(scale, float(np.mean(near)) / scale, near / scale, int(np.sum(near != y)), alike)
+    constant = spread <= ROUNDING * size
+    scale = (size or 1.0) if constant else spread
+    return Scaled(scale, float(np.mean(near)) / scale, near / scale, int(np.sum(near != y)), constant)
 
 
 def held(X: np.ndarray, y: np.ndarray, minimised: bool = False) -> np.ndarray:
@@ -100,22 +100,22 @@ def held(X: np.ndarray, y: np.ndarray, minimised: bool = False) -> np.ndarray:
     n = len(by_place)
     for k in range(max(LEAST, n // 2 + 1), n):  # the k nearest, and is there a gap after them?
         if by_place[n // 2] > 0.0 and GAP * by_place[k - 1] <= by_place[k]:
-            others = y[away < by_place[k]]
-            reach = REACH * np.ptp(others)
-            high = max(np.max(others) + reach, -np.min(others))
-            low = -np.inf if minimised else min(np.min(others) - reach, -np.max(others))
+            neighbours = y[away < by_place[k]]
+            reach = REACH * np.ptp(neighbours)
+            high = max(np.max(neighbours) + reach, -np.min(neighbours))
+            low = -np.inf if minimised else min(np.min(neighbours) - reach, -np.max(neighbours))
             return np.clip(y, low, high)
     return y
 
 
 def places(X: np.ndarray) -> list[np.ndarray]:
     """Rows of ``X`` [n, D] at each place: those close to its first, which is close to no other's."""
-    left, found = np.arange(len(X)), []
-    while len(left):
-        close = np.sum((X[left] - X[left[0]]) ** 2, axis=1) <= APART**2
-        found.append(left[close])
-        left = left[~close]
-    return found
+    remaining, groups = np.arange(len(X)), []
+    while len(remaining):
+        close = np.sum((X[remaining] - X[remaining[0]]) ** 2, axis=1) <= APART**2
+        groups.append(remaining[close])
+        remaining = remaining[~close]
+    return groups
 
 
 def learn(X: np.ndarray, data: Scaled, prior: Prior | None = None, limit: int = 60) -> Learned:

@@ -22,7 +22,7 @@ SAME = 1e-9
 
 @dataclass(frozen=True)
 class Projections:
-    """What the sites of one function see, for every x*: prior_mean + directions zeta.
+    """Projections of the sites of one function, for every x*: prior_mean + directions zeta.
 
     Attributes
     ----------
@@ -66,8 +66,8 @@ def cavity(
     mean: np.ndarray, variance: np.ndarray, tau: np.ndarray, nu: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance without the own site [eqs 15 to 18, 28]; infinite precision stays so."""
-    left = 1.0 - tau * variance
-    return (mean - variance * nu) / left, variance / left
+    shrinkage = 1.0 - tau * variance
+    return (mean - variance * nu) / shrinkage, variance / shrinkage
 
 
 def _own(optimum: Rows, scale: float) -> np.ndarray:
@@ -75,7 +75,7 @@ def _own(optimum: Rows, scale: float) -> np.ndarray:
 
 
 def apart(function: Surrogate, optima: np.ndarray) -> np.ndarray:
-    """Which points are not x* itself [S, N]: a priori f differs by more than `SAME`."""
+    """Return which points are not x* itself [S, N]: a priori f differs by more than `SAME`."""
     points, optimum = function.rows(function.points), function.rows(optima)
     differences = points.prior[None] - optimum.prior[:, None]
     variance = np.einsum("snr,snr->sn", differences, differences) + optimum.rest[:, None]
@@ -106,7 +106,7 @@ def of_constraint(function: Surrogate, optima: np.ndarray) -> Projections:
 def loads(
     function: Surrogate, projections: Projections, rows: Rows, Xs: np.ndarray, optima: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What f at ``Xs`` [n, D] has of the own coordinate of every x*, and the variance that is left [S, n].
+    """Return the loads of f at ``Xs`` [n, D] on every x*'s own coordinate, and the residual variance [S, n].
 
     ``rows`` are those of the function there.
     """
@@ -142,7 +142,7 @@ def _precision(A: np.ndarray, tau: np.ndarray) -> np.ndarray:
     for sign in (1.0, -1.0):
         some = sign * tau > 0
         if np.any(some):
-            part = A[some] * np.sqrt(np.abs(tau[some, None]))
-            B = dsyrk(sign, part.T, beta=1.0, c=B, lower=1, overwrite_c=1)
+            scaled = A[some] * np.sqrt(np.abs(tau[some, None]))
+            B = dsyrk(sign, scaled.T, beta=1.0, c=B, lower=1, overwrite_c=1)
     B.flat[:: len(B) + 1] += 1.0
     return B

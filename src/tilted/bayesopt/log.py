@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def held(path: str | Path) -> Iterator[None]:
+def locked(path: str | Path) -> Iterator[None]:
     """Keep other searches from a log, by a file beside it, as far as the file system has locks.
 
     Raises
@@ -82,7 +82,7 @@ def read(path: str | Path) -> list[dict[str, Any]]:
 
 
 def _is_whole(line: bytes) -> bool:
-    """Whether a line without its end, as editors strip it, is whole: no part of an object is JSON."""
+    """Return whether a line without its end is a complete JSON object."""
     try:
         return isinstance(json.loads(line), dict)
     except ValueError:
@@ -118,10 +118,10 @@ def append(path: str | Path, line: dict[str, Any], new: bool = False) -> None:
     with Path(path).open("a+b") if new else Path(path).open("r+b") as file:
         file.seek(0)
         *lines, tail = file.read().split(b"\n")
-        whole = bool(lines) and _is_whole(tail)
-        if not whole:
+        complete = bool(lines) and _is_whole(tail)
+        if not complete:
             file.truncate(file.tell() - len(tail))
             file.seek(0, os.SEEK_END)
-        file.write(b"\n" * whole + _encoded(line))
+        file.write(b"\n" * complete + _encoded(line))
         file.flush()
         os.fsync(file.fileno())

@@ -55,7 +55,7 @@ class Evaluation:
 
     @property
     def feasible(self) -> bool | None:
-        """Whether all constraints hold here; None where one is not known."""
+        """Return whether all constraints hold here; None where one is unknown."""
         constraints = self.values[1:]
         if any(c is not None and c < 0 for c in constraints):
             return False
@@ -64,7 +64,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """The result of a search.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ def minimise(
     functions = (objective, *constraints)
     about = header(bounds, seed, len(functions), rule, initial, settings)
     log = None if log is None else Path(log).absolute()  # whatever folder the functions go to
-    with nullcontext() if log is None else logs.held(log):
+    with nullcontext() if log is None else logs.locked(log):
         done = _resume(log, about)
         resumed = len(done)
         for iteration in range(resumed, n_iter):
@@ -160,7 +160,7 @@ def header(
     initial: int | None,
     settings: Settings,
 ) -> dict[str, Any]:
-    """What a search is, as the first line of its log; ValueError for bad bounds, numbers or rule."""
+    """Return a search's settings, the first line of its log; ValueError for bad bounds, numbers or rule."""
     low, high = check_bounds(bounds)
     initial = 2 * len(low) + 1 if initial is None else initial
     require_whole("initial", initial, 2, MOST_INITIAL)
@@ -216,27 +216,27 @@ def _resume(log: str | Path | None, header: dict[str, Any]) -> list[Evaluation]:
     done = []
     for place, line in enumerate(lines[1:], 2):
         try:
-            found = Evaluation(line["iteration"], tuple(line["x"]), tuple(line["values"]), line["why"])
+            evaluation = Evaluation(line["iteration"], tuple(line["x"]), tuple(line["values"]), line["why"])
         except (KeyError, TypeError):
             raise ValueError(f"{log}: line {place} is no evaluation") from None
-        fits = len(found.x) == len(header["bounds"]) and len(found.values) == header["functions"]
-        if not fits or found.iteration != place - 2:
+        fits = len(evaluation.x) == len(header["bounds"]) and len(evaluation.values) == header["functions"]
+        if not fits or evaluation.iteration != place - 2:
             raise ValueError(f"{log}: line {place} is not evaluation {place - 2} of this search")
-        if wrong := _unsound(found, header["bounds"]):
+        if wrong := _unsound(evaluation, header["bounds"]):
             raise ValueError(f"{log}: line {place} has {wrong}, which no search writes")
-        done.append(found)
+        done.append(evaluation)
     return done
 
 
-def _unsound(found: Evaluation, bounds: Sequence[Sequence[float]]) -> str:
-    """What of an evaluation in a log no search has written; empty if nothing."""
-    for x, (low, high) in zip(found.x, bounds, strict=True):
+def _unsound(evaluation: Evaluation, bounds: Sequence[Sequence[float]]) -> str:
+    """Return the reason why no search can have written this evaluation of a log; empty if there is none."""
+    for x, (low, high) in zip(evaluation.x, bounds, strict=True):
         if type(x) not in (int, float) or not low <= x <= high:
             return f"{x!r} as a place"
-    for value in found.values:
+    for value in evaluation.values:
         if value is not None and (type(value) not in (int, float) or not abs(value) <= LARGEST):
             return f"{value!r} as a value"
-    return "" if any(value is not None for value in found.values) else "no value"
+    return "" if any(value is not None for value in evaluation.values) else "no value"
 
 
 def _name(j: int) -> str:
@@ -267,19 +267,19 @@ def _observe(functions: Sequence[Function], x: np.ndarray, proposal: Proposal) -
 
 
 def number(value: object, name: str, x: np.ndarray) -> float:
-    """What a function returned, if that is one finite number, whose powers do not overflow."""
+    """Return a function's value, if it is one finite number whose powers do not overflow."""
     try:
         if np.asarray(value).dtype.kind in "bcmM":
             raise TypeError  # complex, times, true, false (of a constraint it would be 0, which holds)
-        found = np.nan if np.ma.is_masked(value) else np.asarray(value, dtype=float).item()
+        result = np.nan if np.ma.is_masked(value) else np.asarray(value, dtype=float).item()
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} is {value!r} at {x.tolist()}, which is not a number") from None
-    if not np.isfinite(found):
+    if not np.isfinite(result):
         raise ValueError(f"{name} is {value} at {x.tolist()}; observations must be finite")
-    if abs(found) > LARGEST:
-        what = "for a failure tell a number like the worst others"
-        raise ValueError(f"{name} is {found} at {x.tolist()}, beyond {LARGEST:g}: {what}")
-    return found
+    if abs(result) > LARGEST:
+        advice = "for a failure tell a number like the worst others"
+        raise ValueError(f"{name} is {result} at {x.tolist()}, beyond {LARGEST:g}: {advice}")
+    return result
 
 
 def model(
@@ -293,20 +293,20 @@ def model(
     points = surrogate.union([in_unit_cube(done, bounds)])
     functions, unfinished = [], 0
     for j in range(len(done[0].values)):
-        X, data = _seen(done, bounds, j)
+        X, data = _observations(done, bounds, j)
         learned = hyperparameters.learn(X, data)
         unfinished += not learned.outcome.success
         functions.append(surrogate.condition(learned.kernel, learned.noise, X, data.y, points, data.mean))
     return functions, unfinished
 
 
-def _seen(
+def _observations(
     done: Sequence[Evaluation], bounds: Sequence[Sequence[float]], j: int
 ) -> tuple[np.ndarray, hyperparameters.Scaled]:
     """Places [n, D] in the unit cube where a function was observed, and what was."""
-    seen = [e for e in done if e.values[j] is not None]
-    X = in_unit_cube(seen, bounds)
-    return X, hyperparameters.scaled(X, np.array([e.values[j] for e in seen]), minimised=j == 0)
+    observed = [e for e in done if e.values[j] is not None]
+    X = in_unit_cube(observed, bounds)
+    return X, hyperparameters.scaled(X, np.array([e.values[j] for e in observed]), minimised=j == 0)
 
 
 def in_unit_cube(done: Sequence[Evaluation], bounds: Sequence[Sequence[float]]) -> np.ndarray:
@@ -319,7 +319,7 @@ def in_unit_cube(done: Sequence[Evaluation], bounds: Sequence[Sequence[float]]) 
 def recommendation(
     done: Sequence[Evaluation], bounds: Sequence[Sequence[float]], settings: Settings, seed: int
 ) -> tuple[np.ndarray, bool]:
-    """Where the minimum seems to be after these evaluations, and whether with the settings' confidence."""
+    """Return the estimated minimum after these evaluations, and whether it has the settings' confidence."""
     low, high = np.transpose(bounds)
     rng = np.random.default_rng([seed, len(done), 1])
     place, confident = recommend(model(done, bounds)[0], rng, settings)
@@ -341,9 +341,9 @@ def conclude(done: Sequence[Evaluation], header: dict[str, Any], settings: Setti
     if not confident:
         message += "; no place is held feasible with confidence: recommended is where all most likely hold"
     for j in range(len(done[0].values)):
-        seen = _seen(done, header["bounds"], j)[1]
-        if j == 0 and len(seen.y) > 1 and seen.alike:
+        observed = _observations(done, header["bounds"], j)[1]
+        if j == 0 and len(observed.y) > 1 and observed.alike:
             message += "; the objective is the same everywhere, to rounding: nothing says where it is least"
-        if seen.held:
-            message += f"; {_name(j)} has values that dwarf all others ({seen.held}, modelled nearer)"
+        if observed.held:
+            message += f"; {_name(j)} has values that dwarf all others ({observed.held}, modelled nearer)"
     return Found(place, confident, best, tuple(done), resumed, message)

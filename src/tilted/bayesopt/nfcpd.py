@@ -38,7 +38,7 @@ ROUNDING = 1e-12  # of the variance of f(x): that of f(x) - f(x*) below this mea
 
 @dataclass(frozen=True)
 class Options:
-    """When EP stops.
+    """Options of the end of EP.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Status:
-    """How EP ended for every x*, arrays [S].
+    """Status of EP for every x*, arrays [S].
 
     Attributes
     ----------
@@ -171,16 +171,16 @@ class _Run:
         new_tau, new_nu = self.targets(active)
         tau = self._towards(active, self.tau, new_tau)
         nu = self._towards(active, self.nu, new_nu)
-        found, proper = [], np.ones(len(active), dtype=bool)
+        proposals, proper = [], np.ones(len(active), dtype=bool)
         for projections, t, n in zip(self.projections, tau, nu, strict=True):
             posterior, fine = refresh(projections, active, t, n)
             with np.errstate(invalid="ignore"):
                 cavities = np.all(1.0 - t * posterior.variance > 0, axis=1)
             proper &= fine & cavities
-            found.append(posterior)
+            proposals.append(posterior)
         self.halvings[active[~proper]] += 1
         self.step[active[~proper]] *= 0.5
-        self._accept(active[proper], proper, tau, nu, found, tolerance)
+        self._accept(active[proper], proper, tau, nu, proposals, tolerance)
 
     def _towards(
         self, active: np.ndarray, olds: Sequence[np.ndarray], news: Sequence[np.ndarray]
@@ -195,11 +195,11 @@ class _Run:
         proper: np.ndarray,
         tau: Sequence[np.ndarray],
         nu: Sequence[np.ndarray],
-        found: Sequence[Gaussian],
+        proposals: Sequence[Gaussian],
         tolerance: float,
     ) -> None:
         changes = np.zeros(len(which))
-        for j, posterior in enumerate(found):
+        for j, posterior in enumerate(proposals):
             for name in ("mean", "variance"):
                 moved = np.abs(getattr(posterior, name)[proper] - getattr(self.posteriors[j], name)[which])
                 changes = np.maximum(changes, np.max(moved, axis=1))
@@ -215,21 +215,21 @@ class _Run:
 
     def targets(self, active: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """The sites that match the moments, given the cavities [eqs 15 to 30]."""
-        kept = self.kept[active]
+        resolved = self.kept[active]
         cavities = [
             cavity(p.mean[active], p.variance[active], t[active], n[active])
             for p, t, n in zip(self.posteriors, self.tau, self.nu, strict=True)
         ]
-        m, s = (np.where(kept, part, 1.0) for part in cavities[0])
+        m, s = (np.where(resolved, values, 1.0) for values in cavities[0])
         inner = [(mean[:, :-1], variance[:, :-1]) for mean, variance in cavities[1:]]
         alphas = np.array([mean / np.sqrt(variance) for mean, variance in inner]).reshape(-1, *m.shape)
         _, of_u, of_c = no_better(m / np.sqrt(s), alphas)
-        tau, nu = ([np.where(kept, part, 0.0)] for part in of_u.site(m, s))
+        tau, nu = ([np.where(resolved, values, 0.0)] for values in of_u.site(m, s))
         for k, (mean, variance) in enumerate(cavities[1:]):
             sites = Tilt(of_c.shift[k], of_c.left[k]).site(*inner[k])
             last = positive(mean[:, -1] / np.sqrt(variance[:, -1]))[1].site(mean[:, -1], variance[:, -1])
             for all_of, site, own in zip((tau, nu), sites, last, strict=True):
-                all_of.append(np.column_stack([np.where(kept, site, 0.0), own]))
+                all_of.append(np.column_stack([np.where(resolved, site, 0.0), own]))
         return tau, nu
 
     def result(self) -> Nfcpd:
@@ -273,26 +273,26 @@ def predict(nfcpd: Nfcpd, Xs: np.ndarray) -> Predicted:
 
 
 def before_last_factor(nfcpd: Nfcpd, Xs: np.ndarray) -> tuple[Predicted, np.ndarray, np.ndarray, np.ndarray]:
-    """What (34) says: moments of f(x) and c(x) under q, and mean, variance [S, n] of u = f(x) - f(x*) and the
+    """Return (34): moments of f(x) and c(x) under q, and mean, variance [S, n] of u = f(x) - f(x*) and the
     covariance of f(x) with u."""
     Xs = np.atleast_2d(np.asarray(Xs, dtype=float))
     means, variances = [], []
-    for j, parts in enumerate(zip(nfcpd.functions, nfcpd.projections, nfcpd.posteriors, strict=True)):
-        function, projections, q = parts
+    for j, components in enumerate(zip(nfcpd.functions, nfcpd.projections, nfcpd.posteriors, strict=True)):
+        function, projections, q = components
         rows = function.rows(Xs)
-        G, rest = _whitened(function, projections, q, rows, Xs, nfcpd.optima)
+        G, residual = _whitened(function, projections, q, rows, Xs, nfcpd.optima)
         means.append(rows.mean + np.einsum("sr,srn->sn", q.shift, G))
         squares = np.einsum("srn,srn->sn", G, G)
-        variances.append(squares + rest)
+        variances.append(squares + residual)
         if j == 0:
             optimum = np.column_stack([projections.optimum.root, projections.own])
             pairs = zip(q.factor, optimum, strict=True)
             g = np.array([dtrsm(1.0, L, a[:, None], lower=1)[:, 0] for L, a in pairs])
             at_optimum = projections.optimum.mean + np.einsum("sr,sr->s", q.shift, g)
             across = np.einsum("sr,srn->sn", g, G)
-            with_u = squares - across + rest
+            with_u = squares - across + residual
             G -= g[:, :, None]
-            u_variance = np.einsum("srn,srn->sn", G, G) + rest
+            u_variance = np.einsum("srn,srn->sn", G, G) + residual
             u_mean = means[0] - at_optimum[:, None]
     return Predicted(np.array(means), np.array(variances)), u_mean, u_variance, with_u
 
@@ -301,26 +301,29 @@ def _whitened(
     function: Surrogate, projections: Projections, q: Gaussian, rows: Rows, Xs: np.ndarray, optima: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """f(x) = mean + G^T (standard normals) + rest under q: G [S, R + 1, n] and the rest's variance [S, n]."""
-    load, rest = loads(function, projections, rows, Xs, optima)
+    load, residual = loads(function, projections, rows, Xs, optima)
     common = np.asfortranarray(rows.root.T)
     G = np.empty((len(load), rows.root.shape[1] + 1, len(Xs)))
     for s, factor in enumerate(q.factor):
         L = factor[:-1, :-1]
         G[s, :-1] = dtrsm(1.0, L, common, lower=1)
         G[s, -1] = (load[s] - factor[-1, :-1] @ G[s, :-1]) / factor[-1, -1]
-    return G, rest
+    return G, residual
 
 
 def finish(under_q: Predicted, u_mean: np.ndarray, u_variance: np.ndarray, with_u: np.ndarray) -> Predicted:
     """The last factor, at x itself, and the moments it leaves [eqs 35 to 37]; where x is x* it is 1."""
     mean, variance = under_q.mean.copy(), under_q.variance.copy()
-    kept = u_variance > ROUNDING * under_q.variance[0]
-    s = np.where(kept, u_variance, 1.0)
+    resolved = u_variance > ROUNDING * under_q.variance[0]
+    s = np.where(resolved, u_variance, 1.0)
     alphas = mean[1:] / np.sqrt(variance[1:])
-    _, of_u, of_c = no_better(np.where(kept, u_mean, 0.0) / np.sqrt(s), alphas)
-    mean[0] += np.where(kept, with_u * of_u.shift / np.sqrt(s), 0.0)
-    variance[0] -= np.where(kept, with_u**2 * (1.0 - of_u.left) / s, 0.0)
+    _, of_u, of_c = no_better(np.where(resolved, u_mean, 0.0) / np.sqrt(s), alphas)
+    mean[0] += np.where(resolved, with_u * of_u.shift / np.sqrt(s), 0.0)
+    variance[0] -= np.where(resolved, with_u**2 * (1.0 - of_u.left) / s, 0.0)
     if len(mean) > 1:
         means, variances = of_c.moments(mean[1:], variance[1:])
-        mean[1:], variance[1:] = np.where(kept, means, mean[1:]), np.where(kept, variances, variance[1:])
+        mean[1:], variance[1:] = (
+            np.where(resolved, means, mean[1:]),
+            np.where(resolved, variances, variance[1:]),
+        )
     return Predicted(mean, variance)

@@ -1,4 +1,4 @@
-"""Where the constrained minimum may be: functions drawn from the posterior, and minimised.
+"""Samples of the constrained minimum: functions are drawn from the posterior, and minimised.
 
 A squared exponential is the mean of cos(w^T (x - x')) over Gaussian frequencies w, so that random features
 [Rahimi & Recht 2007] give functions g from the prior; they become draws from the posterior by the correction
@@ -127,12 +127,12 @@ def sample(
     rounds : int
         At most so many times ``number`` sets of functions are drawn.
     """
-    found: list[np.ndarray] = []
+    minima: list[np.ndarray] = []
     drawn = infeasible = unrefined = 0
     low, high = bounds.T
     inside = np.all((objective.points >= low) & (objective.points <= high), axis=1)
     for _ in range(rounds):
-        wanted = number - len(found)
+        wanted = number - len(minima)
         if wanted <= 0:
             break
         drawings = [paths(function, wanted, rng) for function in (objective, *constraints)]
@@ -147,8 +147,8 @@ def sample(
                 continue
             place = _refine(drawings, s, grid[best[s]], values[0][best[s], s], bounds)
             unrefined += place is None
-            found.append(grid[best[s]] if place is None else place)
-    return Optima(np.array(found).reshape(-1, len(bounds)), drawn, infeasible, unrefined)
+            minima.append(grid[best[s]] if place is None else place)
+    return Optima(np.array(minima).reshape(-1, len(bounds)), drawn, infeasible, unrefined)
 
 
 def _refine(
@@ -159,7 +159,7 @@ def _refine(
     scales = [np.sqrt(c.kernel.variance) for c in constraints]
 
     def of(path: Paths) -> tuple[Callable[[np.ndarray], float], Callable[[np.ndarray], np.ndarray]]:
-        one = Paths(
+        function_paths = Paths(
             path.kernel,
             path.mean,
             path.frequencies,
@@ -168,7 +168,7 @@ def _refine(
             path.basis,
             path.corrections[:, s : s + 1],
         )
-        return lambda x: float(one(x[None])[0, 0]), lambda x: one.slope(x, 0)
+        return lambda x: float(function_paths(x[None])[0, 0]), lambda x: function_paths.slope(x, 0)
 
     f, slope = of(objective)
     limits = [of(c) for c in constraints]

@@ -43,7 +43,7 @@ class Before:
 
 @dataclass(frozen=True)
 class Kept:
-    """What the draws that were kept say.
+    """Moments of the accepted draws.
 
     Attributes
     ----------
@@ -92,15 +92,15 @@ def sample(
     functions, optima = (objective, *constraints), np.atleast_2d(optimum)
     at_points = [of_constraint(function, optima) for function in functions]
     coordinates: list[list[np.ndarray]] = [[] for _ in functions]
-    draws = kept = 0
-    while kept < wanted and draws < most:
+    draws = accepted = 0
+    while accepted < wanted and draws < most:
         normals = [rng.standard_normal((BATCH, p.directions.shape[2])) for p in at_points]
         holds = _possible(
             [p.means[0] + z @ p.directions[0].T for p, z in zip(at_points, normals, strict=True)]
         )
         for chosen, z in zip(coordinates, normals, strict=True):
             chosen.append(z[holds])
-        draws, kept = draws + BATCH, kept + int(np.sum(holds))
+        draws, accepted = draws + BATCH, accepted + int(np.sum(holds))
     normals = [np.concatenate(chosen) for chosen in coordinates]
     values = [p.means[0] + z @ p.directions[0].T for p, z in zip(at_points, normals, strict=True)]
     at_x = [
@@ -113,16 +113,16 @@ def sample(
     number = np.sum(holds, axis=0)
     mean, variance = (np.full((len(functions), len(Xs)), np.nan) for _ in range(2))
     for i in np.flatnonzero(number >= 2):
-        left = np.array([v[holds[:, i], i] for v in at_x])
-        mean[:, i], variance[:, i] = left.mean(axis=1), left.var(axis=1, ddof=1)
-    before = _before(at_x, at_x[0] - values[0][:, -1:]) if kept >= 2 else None
-    return Kept(draws, kept, values, mean, variance, number, before)
+        accepted_values = np.array([v[holds[:, i], i] for v in at_x])
+        mean[:, i], variance[:, i] = accepted_values.mean(axis=1), accepted_values.var(axis=1, ddof=1)
+    before = _before(at_x, at_x[0] - values[0][:, -1:]) if accepted >= 2 else None
+    return Kept(draws, accepted, values, mean, variance, number, before)
 
 
 def _before(at_x: list[np.ndarray], u: np.ndarray) -> Before:
     f = at_x[0] - at_x[0].mean(axis=0)
     with_u = np.sum(f * (u - u.mean(axis=0)), axis=0) / (len(u) - 1)
-    mean, variance = ([part(v) for v in at_x] for part in (_mean, _variance))
+    mean, variance = ([moment(v) for v in at_x] for moment in (_mean, _variance))
     return Before(np.array(mean), np.array(variance), _mean(u), _variance(u), with_u)
 
 
@@ -135,7 +135,7 @@ def _variance(values: np.ndarray) -> np.ndarray:
 
 
 def _possible(values: list[np.ndarray]) -> np.ndarray:
-    """Which draws have all g and h at 1."""
+    """Return which draws have all g and h at 1."""
     f, constraints = values[0], values[1:]
     better = f[:, :-1] < f[:, -1:]
     for c in constraints:
@@ -153,6 +153,6 @@ def _at(
 ) -> np.ndarray:
     """Draws of a function at ``Xs``, given the coordinates of its values at the points and x* [kept, n]."""
     rows = function.rows(Xs)
-    load, rest = loads(function, projections, rows, Xs, optima)
+    load, residual = loads(function, projections, rows, Xs, optima)
     fresh = rng.standard_normal((len(z), len(Xs)))
-    return rows.mean + z[:, :-1] @ rows.root.T + z[:, -1:] * load[0] + np.sqrt(rest[0]) * fresh
+    return rows.mean + z[:, :-1] @ rows.root.T + z[:, -1:] * load[0] + np.sqrt(residual[0]) * fresh

@@ -1,4 +1,4 @@
-"""What to evaluate next: PESC, expected improvement where it is likely feasible, chance.
+"""Rules for the next evaluation: PESC, expected improvement where it is likely feasible, chance.
 
 A rule sees the surrogates in the unit cube and proposes a place, and whether one function alone is to be
 observed there.
@@ -31,7 +31,7 @@ INSIDE = 1e-6  # of a log probability: how far within the confident region a rec
 
 @dataclass(frozen=True)
 class Settings:
-    """How much work a proposal is.
+    """Settings of the work that a proposal takes.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Proposal:
 
 
 def pesc(functions: Sequence[Surrogate], rng: np.random.Generator, settings: Settings) -> Proposal:
-    """Where the expected reduction of entropy is largest; where no x* was found, where all likely hold."""
+    """Maximise the expected reduction of entropy; without any x*, the probability of feasibility."""
     box = np.tile([0.0, 1.0], (functions[0].points.shape[1], 1))
     places = optima.sample(functions[0], functions[1:], box, settings.optima, rng, settings.candidates)
     counts: dict[str, float] = {
@@ -84,20 +84,20 @@ def pesc(functions: Sequence[Surrogate], rng: np.random.Generator, settings: Set
     if not len(places.places):
         place, value = highest(lambda X: log_feasible(functions, X), box, rng, settings.candidates)
         return Proposal(place, None, {"rule": "feasibility", **counts, "value": value})
-    given = infer(functions[0], functions[1:], places.places)
+    nfcpd = infer(functions[0], functions[1:], places.places)
     counts |= {
-        "unconverged": int(np.sum(~given.status.converged)),
-        "iterations": float(np.mean(given.status.iterations)),
-        "halvings": int(np.sum(given.status.halvings)),
-        "dropped": int(np.sum(given.status.dropped)),
+        "unconverged": int(np.sum(~nfcpd.status.converged)),
+        "iterations": float(np.mean(nfcpd.status.iterations)),
+        "halvings": int(np.sum(nfcpd.status.halvings)),
+        "dropped": int(np.sum(nfcpd.status.dropped)),
     }
 
     def promised(X: np.ndarray) -> np.ndarray:
-        parts = entropy_reduction(given, X)
-        return parts.max(axis=0) if settings.decoupled else parts.sum(axis=0)
+        reductions = entropy_reduction(nfcpd, X)
+        return reductions.max(axis=0) if settings.decoupled else reductions.sum(axis=0)
 
     place, value = highest(promised, box, rng, settings.candidates, places.places)
-    best = int(np.argmax(entropy_reduction(given, place[None])[:, 0])) if settings.decoupled else None
+    best = int(np.argmax(entropy_reduction(nfcpd, place[None])[:, 0])) if settings.decoupled else None
     return Proposal(place, best, {"rule": "pesc", **counts, "value": value})
 
 
@@ -200,10 +200,10 @@ def _with_slope(
 
     def negative(x: np.ndarray) -> tuple[float, np.ndarray]:
         up, down = np.minimum(x + steps, high), np.maximum(x - steps, low)
-        found = value(np.vstack([x[None], up, down]))
+        values = value(np.vstack([x[None], up, down]))
         n = len(x)
         width = np.sum(up - down, axis=1)
-        return -float(found[0]), -(found[1 : n + 1] - found[n + 1 :]) / width
+        return -float(values[0]), -(values[1 : n + 1] - values[n + 1 :]) / width
 
     return negative
 
@@ -211,7 +211,7 @@ def _with_slope(
 def recommend(
     functions: Sequence[Surrogate], rng: np.random.Generator, settings: Settings
 ) -> tuple[np.ndarray, bool]:
-    """Where the posterior mean of f is lowest among places that hold with the settings' confidence.
+    """Minimise the posterior mean of f over the places that are feasible with the settings' confidence.
 
     Returns
     -------

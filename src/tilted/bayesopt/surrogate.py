@@ -88,8 +88,8 @@ class Surrogate:
         """
         prior = linalg.solve_lower(self.factor, self.kernel.matrix(self.basis, Xs)).T
         root = prior @ self.whiten.T
-        rest = positive_part(self.kernel.diagonal(Xs) - np.einsum("nr,nr->n", prior, prior), self.scale)
-        return Rows(self.mean + root @ self.centre, root, rest, prior)
+        residual = positive_part(self.kernel.diagonal(Xs) - np.einsum("nr,nr->n", prior, prior), self.scale)
+        return Rows(self.mean + root @ self.centre, root, residual, prior)
 
     @property
     def scale(self) -> float:
@@ -156,10 +156,12 @@ def condition(
     root, pivots = linalg.pivoted_cholesky(kernel.matrix(points))
     rank = int(np.sum(root[pivots, np.arange(len(pivots))] ** 2 > NOTHING * np.max(kernel.diagonal(points))))
     root, pivots = np.asfortranarray(root[:, :rank]), pivots[:rank]
-    seen = root[observed]
-    C = linalg.cholesky(np.eye(root.shape[1]) + seen.T @ seen / noise, "precision of the points' values")
+    observed_root = root[observed]
+    C = linalg.cholesky(
+        np.eye(root.shape[1]) + observed_root.T @ observed_root / noise, "precision of the points' values"
+    )
     whiten = linalg.inverse_lower(C)
-    centre = whiten @ (seen.T @ ((y - mean) / noise))
+    centre = whiten @ (observed_root.T @ ((y - mean) / noise))
     factor = np.asfortranarray(root[pivots])
     return Surrogate(kernel, noise, mean, points, points[pivots], factor, whiten, centre, observed)
 
@@ -171,10 +173,10 @@ def union(inputs: list[np.ndarray]) -> np.ndarray:
 
 def _places(X: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Index of every row of ``X`` among those of ``points``."""
-    known = {tuple(point): i for i, point in enumerate(points)}
-    if len(known) != len(points):
+    index = {tuple(point): i for i, point in enumerate(points)}
+    if len(index) != len(points):
         raise ValueError("points come more than once")
     try:
-        return np.array([known[tuple(x)] for x in X], dtype=int)
+        return np.array([index[tuple(x)] for x in X], dtype=int)
     except KeyError as error:
         raise ValueError(f"observation at {error.args[0]}, which is not one of the points") from None

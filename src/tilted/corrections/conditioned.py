@@ -69,44 +69,46 @@ class Conditioned(NamedTuple):
 
 
 def queries_at_once(n: int) -> int:
-    """How many queries fit a batch of N data."""
+    """Return the number of queries that fit a batch of N data."""
     return max(1, int(MEMORY / (8.0 * MATRICES * n * n)))
 
 
-def evidences(base: Expansion, asked: Queries, f: np.ndarray) -> Conditioned:
+def evidences(base: Expansion, queries: Queries, f: np.ndarray) -> Conditioned:
     """Evidences given that the queried latents are f [Q, K], increasing, K odd.
 
     The middle value starts from EP's sites, those on either side from their neighbours'. What Newton's method
     does not settle, and everything where precisions may be negative, goes through ``inference.engine``.
     """
-    K, free = _conditioned_priors(base, asked)
-    slope, sites = asked.cross / asked.prior_variance[:, None], base.inference.sites
-    found = Conditioned(np.full(f.shape, np.nan), np.full(f.shape, np.nan), np.zeros(f.shape, dtype=bool))
+    K, free = _conditioned_priors(base, queries)
+    slope, sites = queries.cross / queries.prior_variance[:, None], base.inference.sites
+    conditioned = Conditioned(
+        np.full(f.shape, np.nan), np.full(f.shape, np.nan), np.zeros(f.shape, dtype=bool)
+    )
     start = Sites(*(np.tile(values, (len(f), 1)) for values in (sites.tau, sites.nu)))
 
     def visit(k: int, start: Sites) -> Sites:
-        mean = base.prior.mean + slope * (f[:, k] - asked.prior_mean)[:, None]
+        mean = base.prior.mean + slope * (f[:, k] - queries.prior_mean)[:, None]
         batch = _Batch(base, K, mean, free, start)
-        found.log_z[:, k], found.correction[:, k], found.settled[:, k] = _settle(batch)
+        conditioned.log_z[:, k], conditioned.correction[:, k], conditioned.settled[:, k] = _settle(batch)
         return batch.sites
 
     middle, last = f.shape[1] // 2, f.shape[1]
     centre = visit(middle, start)
-    beside = visit(middle + 1, centre) if middle + 1 < last else centre
+    neighbour = visit(middle + 1, centre) if middle + 1 < last else centre
     for path, arm in (
-        ([centre, beside], range(middle + 2, last)),
-        ([beside, centre], range(middle - 1, -1, -1)),
+        ([centre, neighbour], range(middle + 2, last)),
+        ([neighbour, centre], range(middle - 1, -1, -1)),
     ):
         for k in arm:
             path = [*path[-2:], visit(k, _ahead(path[-3:]))]
-    return found
+    return conditioned
 
 
-def _conditioned_priors(base: Expansion, asked: Queries) -> tuple[np.ndarray, np.ndarray]:
+def _conditioned_priors(base: Expansion, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
     """Covariances [Q, N, N] given the queries, 0 where these determine a latent; free ones [Q, N]."""
-    free = others(base, asked)
+    free = others(base, queries)
     assert isinstance(base.prior, Dense)
-    root = asked.cross / np.sqrt(asked.prior_variance)[:, None]
+    root = queries.cross / np.sqrt(queries.prior_variance)[:, None]
     K = base.prior.K - root[:, :, None] * root[:, None, :]
     K *= free[:, :, None]
     K *= free[:, None, :]
@@ -131,22 +133,22 @@ def _settle(batch: _Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     size = len(batch.mean)
     log_z, correction, settled = np.full(size, np.nan), np.full(size, np.nan), np.zeros(size, dtype=bool)
-    rows, best, from_there = np.arange(size), np.full(size, np.inf), batch.part(np.arange(size)).sites
+    rows, best, from_there = np.arange(size), np.full(size, np.inf), batch.select(np.arange(size)).sites
     by_newton = batch.base.likelihood.log_concave and np.all(batch.sites.tau > 0) and np.any(batch.free)
     steps = STEPS if by_newton else 0
     for _ in range(steps):
-        part = batch if len(rows) == size else batch.part(rows)
-        part.condition()
-        part.look()
-        P, done = part.correlations(), part.residual < RESIDUAL
-        log_z[rows[done]], settled[rows[done]] = part.evidence()[done], True
+        active = batch if len(rows) == size else batch.select(rows)
+        active.condition()
+        active.look()
+        P, done = active.correlations(), active.residual < RESIDUAL
+        log_z[rows[done]], settled[rows[done]] = active.evidence()[done], True
         for b in np.flatnonzero(done):
-            shape = Shape(part.shape.skewness[b], part.shape.kurtosis[b])
+            shape = Shape(active.shape.skewness[b], active.shape.kurtosis[b])
             correction[rows[b]] = sum(second_order(P[b], shape))
         if np.all(done):
             return log_z, correction, settled
-        moved = part.newton(P if not np.any(done) else P[~done], ~done)
-        residual, rows = part.residual[~done], rows[~done]
+        moved = active.newton(P if not np.any(done) else P[~done], ~done)
+        residual, rows = active.residual[~done], rows[~done]
         worse = ~(residual < np.maximum(1.5 * best[rows], 0.1))
         here = batch.sites.tau[rows], batch.sites.nu[rows]
         there = from_there.tau[rows], from_there.nu[rows]
@@ -164,22 +166,25 @@ def _settle(batch: _Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _by_engine(batch: _Batch, b: int) -> tuple[float, float, bool]:
-    """The same for one pair by the general engine, from EP's sites."""
+    """Condition one pair by the general engine, from EP's sites."""
     base, free = batch.base, batch.free[b]
     prior, sites = Dense.build(batch.K[b][np.ix_(free, free)], batch.mean[b, free]), base.inference.sites
     mean, tau, nu = (values[~free] for values in (batch.mean[b], sites.tau, sites.nu))
-    known = float(np.sum(nu * mean - 0.5 * tau * mean**2))
+    constant = float(np.sum(nu * mean - 0.5 * tau * mean**2))
     if not np.any(free):
-        return known, 0.0, True
+        return constant, 0.0, True
     try:
         start = Sites(batch.sites.tau[b, free], batch.sites.nu[b, free])
-        given = expand(prior, base.likelihood, base.y[free], start, base.options)
+        expansion = expand(prior, base.likelihood, base.y[free], start, base.options)
     except ArithmeticError:
         return np.nan, np.nan, False
-    batch.sites.tau[b, free], batch.sites.nu[b, free] = given.inference.sites.tau, given.inference.sites.nu
-    log_z = given.inference.log_evidence + known
-    sound = given.inference.status.converged and not np.any(given.lobes)
-    return log_z, sum(second_order(given.correlations(), given.shape)), sound
+    batch.sites.tau[b, free], batch.sites.nu[b, free] = (
+        expansion.inference.sites.tau,
+        expansion.inference.sites.nu,
+    )
+    log_z = expansion.inference.log_evidence + constant
+    sound = expansion.inference.status.converged and not np.any(expansion.lobes)
+    return log_z, sum(second_order(expansion.correlations(), expansion.shape)), sound
 
 
 @dataclass
@@ -195,7 +200,7 @@ class _Batch:
     def __post_init__(self) -> None:
         self.sites = Sites(self.sites.tau.copy(), self.sites.nu.copy())
 
-    def part(self, rows: np.ndarray) -> _Batch:
+    def select(self, rows: np.ndarray) -> _Batch:
         """Some of the pairs."""
         sites = Sites(self.sites.tau[rows], self.sites.nu[rows])
         return _Batch(self.base, self.K[rows], self.mean[rows], self.free[rows], sites)
@@ -220,8 +225,8 @@ class _Batch:
         weak = self.free & (self.remaining > 1.0 - WEAK)
         for b in np.flatnonzero(np.any(weak, axis=1)):
             i = np.flatnonzero(weak[b])
-            part = root[b, :, None] * self.K[b][:, i]
-            explained = np.einsum("ij,ij->j", part, self.inverse[b] @ part)
+            scaled = root[b, :, None] * self.K[b][:, i]
+            explained = np.einsum("ij,ij->j", scaled, self.inverse[b] @ scaled)
             self.v[b, i] = np.maximum(self.K[b, i, i] - explained, 1e-12 * self.K[b, i, i])
             self.remaining[b, i] = 1.0 - self.sites.tau[b, i] * self.v[b, i]
 
@@ -317,15 +322,15 @@ def solve(system: Callable[[np.ndarray], np.ndarray], b: np.ndarray, vectors: in
     vectors = min(vectors, b.shape[1])
     H = np.zeros((len(b), vectors + 1, vectors))
     for k in range(vectors):
-        w, known = system(basis[k]), np.stack(basis, axis=1)
+        w, span = system(basis[k]), np.stack(basis, axis=1)
         for _ in range(2):  # the second pass makes the basis orthogonal to rounding
-            part = _times(known, w)
-            w = w - np.einsum("bk,bkm->bm", part, known)
-            H[:, : k + 1, k] += part
-        left = np.linalg.norm(w, axis=1)
-        left = np.where(left > COMPLETE * np.linalg.norm(H[:, :, k], axis=1), left, 0.0)
-        H[:, k + 1, k] = left
-        basis.append(np.where(left > 0, 1.0 / np.where(left > 0, left, 1.0), 0.0)[:, None] * w)
+            projections = _times(span, w)
+            w = w - np.einsum("bk,bkm->bm", projections, span)
+            H[:, : k + 1, k] += projections
+        norm = np.linalg.norm(w, axis=1)
+        norm = np.where(norm > COMPLETE * np.linalg.norm(H[:, :, k], axis=1), norm, 0.0)
+        H[:, k + 1, k] = norm
+        basis.append(np.where(norm > 0, 1.0 / np.where(norm > 0, norm, 1.0), 0.0)[:, None] * w)
     normal = H.transpose(0, 2, 1) @ H
     diagonal = np.einsum("bii->bi", normal)
     trace = np.sum(diagonal, axis=1, keepdims=True)

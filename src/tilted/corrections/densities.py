@@ -50,7 +50,7 @@ class Own(NamedTuple):
         total = np.zeros_like(f)
         for j in range(self.there.shape[1]):
             rows = np.flatnonzero(self.there[:, j])
-            y, offset, slope, tau, nu = (part[rows, j, None] for part in self[1:])
+            y, offset, slope, tau, nu = (field[rows, j, None] for field in self[1:])
             at = offset + slope * f[rows]
             total[rows] += likelihood.log_likelihood(y, at) + 0.5 * tau * at**2 - nu * at
         return total
@@ -88,20 +88,20 @@ class Spline:
         A[:, inner, inner - 1], A[:, inner, inner + 1] = h[:, 1:], h[:, :-1]
         A[:, inner, inner] = 2.0 * (h[:, 1:] + h[:, :-1])
         b[:, 1:-1] = 3.0 * (h[:, 1:] * secant[:, :-1] + h[:, :-1] * secant[:, 1:])
-        for end, beside, one in ((0, 1, 0), (G - 1, G - 2, G - 2)):
-            A[:, end, end] = A[:, end, beside] = 1.0
-            b[:, end] = 2.0 * secant[:, one]
+        for end, neighbour, slope_index in ((0, 1, 0), (G - 1, G - 2, G - 2)):
+            A[:, end, end] = A[:, end, neighbour] = 1.0
+            b[:, end] = 2.0 * secant[:, slope_index]
         return cls(knots, values, np.linalg.solve(A, b[..., None])[..., 0])
 
     def at(self, x: np.ndarray) -> np.ndarray:
         """Values [Q, K] at x [Q, K]."""
         G = self.knots.shape[1]
-        left = np.clip(
+        interval = np.clip(
             np.stack([np.searchsorted(k, p, "right") for k, p in zip(self.knots, x, strict=True)]), 1, G - 1
         )
         a, b, p, q, dp, dq = (
-            np.take_along_axis(part, left - back, axis=1)
-            for part in (self.knots, self.values, self.slopes)
+            np.take_along_axis(values, interval - back, axis=1)
+            for values in (self.knots, self.values, self.slopes)
             for back in (1, 0)
         )
         h = b - a
@@ -132,7 +132,7 @@ class Densities:
     own: Own
     likelihood: Likelihood = field(repr=False)
 
-    def part(self, rows: np.ndarray | slice) -> Densities:
+    def select(self, rows: np.ndarray | slice) -> Densities:
         """Some of the latents."""
         spline, own = (
             Spline(*(x[rows] for x in vars(self.spline).values())),
@@ -221,18 +221,18 @@ class Densities:
         likelihood changes over one unit of f about 0 or jumps there, if at the outermost knots the integrand
         is `ENDS` nats below its integral.
         """
-        found, left = np.empty(len(y)), np.ones(len(y), dtype=bool)
+        log_p, unresolved = np.empty(len(y)), np.ones(len(y), dtype=bool)
         if isinstance(self.likelihood, Labels):
             f, log_w = self.panels
-            found = logsumexp(log_w + self.likelihood.log_likelihood(y[:, None], f), axis=1)
+            log_p = logsumexp(log_w + self.likelihood.log_likelihood(y[:, None], f), axis=1)
             ends = self.spline.knots[:, [0, -1]] * self.sd[:, None] + self.mean[:, None]
             at_ends = self.log_unnormalised(ends) + self.likelihood.log_likelihood(y[:, None], ends)
-            left = ~(np.max(at_ends, axis=1) + np.log(self.sd) < found - ENDS)
-        places = np.flatnonzero(left)
+            unresolved = ~(np.max(at_ends, axis=1) + np.log(self.sd) < log_p - ENDS)
+        places = np.flatnonzero(unresolved)
         for first in range(0, len(places), BLOCK):
             rows = places[first : first + BLOCK]
-            found[rows] = self.part(rows)._log_integral(y[rows])
-        return found - self.log_mass
+            log_p[rows] = self.select(rows)._log_integral(y[rows])
+        return log_p - self.log_mass
 
     def _log_integral(self, y: np.ndarray) -> np.ndarray:
         """log of the integral [Q] of p(y | f) times Gaussian, spline and own data."""
@@ -253,7 +253,7 @@ class Densities:
         mean, variance = np.empty((2, len(self.mean)))
         for first in range(0, len(mean), BLOCK):
             rows = slice(first, first + BLOCK)
-            mean[rows], variance[rows] = self.part(rows)._count_moments()
+            mean[rows], variance[rows] = self.select(rows)._count_moments()
         return mean, variance
 
     def _count_moments(self) -> tuple[np.ndarray, np.ndarray]:
@@ -302,16 +302,19 @@ def spread_out(knots: np.ndarray) -> np.ndarray:
     return low + (apart - low) * ((high - low) / (apart[:, -1:] - low))
 
 
-def join(parts: list[Densities]) -> Densities:
+def join(densities: list[Densities]) -> Densities:
     """Densities of all parts, one after the other; their numbers of own data may differ."""
-    most = max(part.own.there.shape[1] for part in parts)
-    owns = [Own(*(np.pad(x, ((0, 0), (0, most - x.shape[1]))) for x in part.own)) for part in parts]
+    most = max(each.own.there.shape[1] for each in densities)
+    owns = [Own(*(np.pad(x, ((0, 0), (0, most - x.shape[1]))) for x in each.own)) for each in densities]
     return Densities(
-        np.concatenate([part.mean for part in parts]),
-        np.concatenate([part.sd for part in parts]),
+        np.concatenate([each.mean for each in densities]),
+        np.concatenate([each.sd for each in densities]),
         Spline(
-            *(np.concatenate(x) for x in zip(*(vars(part.spline).values() for part in parts), strict=True))
+            *(
+                np.concatenate(x)
+                for x in zip(*(vars(each.spline).values() for each in densities), strict=True)
+            )
         ),
         Own(*(np.concatenate(x) for x in zip(*owns, strict=True))),
-        parts[0].likelihood,
+        densities[0].likelihood,
     )

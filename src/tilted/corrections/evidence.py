@@ -171,14 +171,14 @@ def _higher_terms(a: np.ndarray, P: np.ndarray, rows: slice) -> float:
     return total
 
 
-def correction_gradient(beside: Callable[[Kernel], Expansion], kernel: Kernel) -> np.ndarray:
+def correction_gradient(expand_at: Callable[[Kernel], Expansion], kernel: Kernel) -> np.ndarray:
     """Gradient of the second-order terms in ``kernel.parameters()`` [P], by central differences.
 
     The terms are small and smooth, so that differences of 1e-3 in the logarithms leave 1e-6 of them.
 
     Parameters
     ----------
-    beside : callable
+    expand_at : callable
         EP's fixed point at a kernel beside ``kernel``, best from the sites there: a few sweeps.
 
     Raises
@@ -187,13 +187,13 @@ def correction_gradient(beside: Callable[[Kernel], Expansion], kernel: Kernel) -
         If there is no proper posterior beside ``kernel``.
     """
     parameters = kernel.parameters()
-    found = np.empty(len(parameters))
+    gradient = np.empty(len(parameters))
     for p in range(len(parameters)):
         ends = []
         for sign in (1.0, -1.0):
             factors = np.ones(len(parameters))
             factors[p] = np.exp(sign * STEP)
-            base = beside(kernel.with_parameters(parameters * factors))
+            base = expand_at(kernel.with_parameters(parameters * factors))
             ends.append(sum(sum(second_order(P, base.shape, rows)) for rows, P in base.blocks()))
-        found[p] = (ends[0] - ends[1]) / (2.0 * STEP * parameters[p])
-    return found
+        gradient[p] = (ends[0] - ends[1]) / (2.0 * STEP * parameters[p])
+    return gradient

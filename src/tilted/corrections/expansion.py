@@ -165,24 +165,24 @@ class Expansion:
         sites, marginals = self.inference.sites, self.inference.state.marginals
         most = float(np.max(sites.tau))
         rejected = sites.tau < REJECTED * most
-        asked = isinstance(self.likelihood, Reals) and not self.likelihood.log_concave and most > 0
-        if not (asked and np.any(rejected)):
+        possible = isinstance(self.likelihood, Reals) and not self.likelihood.log_concave and most > 0
+        if not (possible and np.any(rejected)):
             return -np.inf
         tau = np.where(rejected, most, 0.0)
         options = replace(self.options, max_sweeps=RIVAL_SWEEPS, fallback=False)
         posterior: Any = self.prior
         try:
-            other = infer(posterior, self.likelihood, self.y, EP, options, Sites(tau, tau * self.y))
+            rival = infer(posterior, self.likelihood, self.y, EP, options, Sites(tau, tau * self.y))
         except NotPositiveDefinite:
             return -np.inf
-        change = np.abs(other.state.marginals.mean - marginals.mean)
-        if not (other.status.converged and np.any(change > np.sqrt(marginals.variance + self.prior.extra))):
+        change = np.abs(rival.state.marginals.mean - marginals.mean)
+        if not (rival.status.converged and np.any(change > np.sqrt(marginals.variance + self.prior.extra))):
             return -np.inf
-        return other.log_evidence - self.inference.log_evidence
+        return rival.log_evidence - self.inference.log_evidence
 
     @property
     def concern(self) -> str:
-        """Why nothing can be corrected from here, or nothing."""
+        """Return the reason why nothing can be corrected from here, or an empty text."""
         if not self.inference.status.converged:
             return f"EP did not converge ({self.inference.status.message})"
         if self.mirror_odds > OTHER_LOBE:
@@ -194,7 +194,7 @@ class Expansion:
 
     @property
     def lobes(self) -> np.ndarray:
-        """Whether each tilted distribution [N] has more than one lobe, by its bimodality coefficient."""
+        """Return which tilted distributions [N] have several lobes, by their bimodality coefficients."""
         return (self.shape.skewness**2 + 1.0) / (self.shape.kurtosis + 3.0) > LOBES
 
 
@@ -219,7 +219,7 @@ class Queries(NamedTuple):
     variance: np.ndarray
     covariance: np.ndarray
 
-    def part(self, rows: np.ndarray | slice) -> Queries:
+    def select(self, rows: np.ndarray | slice) -> Queries:
         """Some of the latents."""
         return Queries(*(values[rows] for values in self))
 
@@ -253,23 +253,23 @@ def expand(
     options = replace(options, stop="marginals", min_precision=-np.inf, tolerance=tight)
     posterior: Any = prior
     try:
-        found = infer(posterior, likelihood, y, EP, options, start)
+        inference = infer(posterior, likelihood, y, EP, options, start)
     except NotPositiveDefinite:
         if start is None:
             raise
-        found = infer(posterior, likelihood, y, EP, options)
-    marginals, sites = found.state.marginals, found.sites
+        inference = infer(posterior, likelihood, y, EP, options)
+    marginals, sites = inference.state.marginals, inference.sites
     m, v = cavity(marginals.mean, marginals.variance, sites.tau, sites.nu)
     proper = np.isfinite(v) & (v > 0)
     m, v = np.where(proper, m, 0.0), np.where(proper, v, 1.0)
-    whole = v + prior.extra
-    tilted, shape = likelihood.tilted(y, m, whole), shape_of(likelihood, y, m, whole)
+    variance = v + prior.extra
+    tilted, shape = likelihood.tilted(y, m, variance), shape_of(likelihood, y, m, variance)
     log_terms = tilted.log_z - log_site_integral(m, v, sites.tau, sites.nu)
-    share = v / whole
+    share = v / variance
     spread = share**2 * tilted.variance
     retained = np.where(prior.extra > 0, np.sqrt(spread / (spread + (1.0 - share) * v)), 1.0)
-    parts = (m, whole), tilted, log_terms, shape, retained
-    return Expansion(prior, likelihood, y, found, *parts, options)
+    terms = (m, variance), tilted, log_terms, shape, retained
+    return Expansion(prior, likelihood, y, inference, *terms, options)
 
 
 def queries(

@@ -31,7 +31,7 @@ SMOOTH = (
 
 
 class Excesses(NamedTuple):
-    """What evidences add to EP-FACT's log densities, arrays [Q, K].
+    """Terms that evidences add to EP-FACT's log densities, arrays [Q, K].
 
     Attributes
     ----------
@@ -46,13 +46,13 @@ class Excesses(NamedTuple):
     terms: np.ndarray
     settled: np.ndarray
 
-    def part(self, rows: np.ndarray) -> Excesses:
+    def select(self, rows: np.ndarray) -> Excesses:
         """Some of the latents."""
         return Excesses(*(values[rows] for values in self))
 
-    def merged(self, others: Excesses) -> Excesses:
+    def merged(self, further: Excesses) -> Excesses:
         """Both, in the order of f."""
-        both = [np.concatenate(pair, axis=1) for pair in zip(self, others, strict=True)]
+        both = [np.concatenate(pair, axis=1) for pair in zip(self, further, strict=True)]
         order = np.argsort(both[0], axis=1)
         return Excesses(*(np.take_along_axis(values, order, axis=1) for values in both))
 
@@ -74,51 +74,53 @@ class NearlyExact(NamedTuple):
 
 
 def nearly_exact(
-    base: Expansion, asked: Queries, fact: Densities, progress: Callable[[int], None] | None = None
+    base: Expansion, queries: Queries, fact: Densities, progress: Callable[[int], None] | None = None
 ) -> list[NearlyExact]:
     """Densities of the queries, in parts that fit the memory; ``progress`` hears how many are done."""
-    parts, size = [], queries_at_once(len(base.y))
-    for first in range(0, len(asked.mean), size):
+    batches, size = [], queries_at_once(len(base.y))
+    for first in range(0, len(queries.mean), size):
         rows = slice(first, first + size)
-        parts.append(_part(base, asked.part(rows), fact.part(rows)))
+        batches.append(_nearly_exact_batch(base, queries.select(rows), fact.select(rows)))
         if progress is not None:
-            progress(min(first + size, len(asked.mean)))
-    return parts
+            progress(min(first + size, len(queries.mean)))
+    return batches
 
 
-def _part(base: Expansion, asked: Queries, fact: Densities) -> NearlyExact:
+def _nearly_exact_batch(base: Expansion, queries: Queries, fact: Densities) -> NearlyExact:
     """All queries of a part at `VALUES` values, the rough ones at values between these as well."""
     levels = np.linspace(-FARTHEST, FARTHEST, VALUES)
-    found = _excesses(base, asked, fact, levels)
-    added, plain, roughness = _interpolated(fact, found)
-    settled = _inner(found.settled)
+    excesses = _excesses(base, queries, fact, levels)
+    added, plain, roughness = _interpolated(fact, excesses)
+    settled = _inner(excesses.settled)
     rough = np.flatnonzero((roughness > SMOOTH) & settled)
     if len(rough):
-        some = fact.part(rough)
-        more = _excesses(base, asked.part(rough), some, 0.5 * (levels[1:] + levels[:-1]))
-        found = found.part(rough).merged(more)
-        added[rough], plain[rough], roughness[rough] = _interpolated(some, found)
-        settled[rough] = _inner(found.settled)
+        some = fact.select(rough)
+        more = _excesses(base, queries.select(rough), some, 0.5 * (levels[1:] + levels[:-1]))
+        excesses = excesses.select(rough).merged(more)
+        added[rough], plain[rough], roughness[rough] = _interpolated(some, excesses)
+        settled[rough] = _inner(excesses.settled)
     return NearlyExact(fact.times(added), fact.times(plain), settled, roughness)
 
 
-def _excesses(base: Expansion, asked: Queries, fact: Densities, levels: np.ndarray) -> Excesses:
+def _excesses(base: Expansion, queries: Queries, fact: Densities, levels: np.ndarray) -> Excesses:
     """Evidences at the values of `_values` for these levels [K], against EP-FACT; 0 where EP failed."""
     f = _values(fact, levels)
-    found = evidences(base, asked, f)
-    excess = found.log_z + _log_normal(f, asked.prior_mean, asked.prior_variance) - fact.log_smooth(f)
-    settled = found.settled & np.isfinite(excess + found.correction)
-    excess, terms = (np.where(settled, values, 0.0) for values in (excess, found.correction))
+    conditioned = evidences(base, queries, f)
+    excess = (
+        conditioned.log_z + _log_normal(f, queries.prior_mean, queries.prior_variance) - fact.log_smooth(f)
+    )
+    settled = conditioned.settled & np.isfinite(excess + conditioned.correction)
+    excess, terms = (np.where(settled, values, 0.0) for values in (excess, conditioned.correction))
     return Excesses(f, excess, terms, settled)
 
 
-def _interpolated(fact: Densities, found: Excesses) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _interpolated(fact: Densities, excesses: Excesses) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Excesses with and without their second-order terms at EP-FACT's knots [Q, G], and the roughness [Q]."""
     knots = fact.spline.knots
     # values coincide where EP-FACT does not fall off; the density is not trusted then
-    x = spread_out((found.f - fact.mean[:, None]) / fact.sd[:, None])
-    excess = _extended(found.excess, found.settled)
-    corrected = _extended(found.excess + found.terms, found.settled)
+    x = spread_out((excesses.f - fact.mean[:, None]) / fact.sd[:, None])
+    excess = _extended(excesses.excess, excesses.settled)
+    corrected = _extended(excesses.excess + excesses.terms, excesses.settled)
     added, plain = (Spline.through(x, values).at(knots) for values in (corrected, excess))
     half = Spline.through(x[:, ::2], corrected[:, ::2]).at(knots)
     log_w = added + fact.spline.values - 0.5 * knots**2 + np.log(np.gradient(knots, axis=1))
@@ -130,18 +132,18 @@ def _interpolated(fact: Densities, found: Excesses) -> tuple[np.ndarray, np.ndar
 
 
 def _inner(settled: np.ndarray) -> np.ndarray:
-    """Whether EP converged [Q] at all values but the outer ones [Q, K]."""
+    """Return whether EP converged [Q] at all values but the outer ones [Q, K]."""
     outer = settled.shape[1] // OUTER
     return np.all(settled[:, outer:-outer], axis=1)
 
 
 def _extended(values: np.ndarray, settled: np.ndarray) -> np.ndarray:
     """Values [Q, K] with those of outer places where EP did not converge from their neighbours inside."""
-    found, outer = np.where(settled, values, 0.0), settled.shape[1] // OUTER
+    extended, outer = np.where(settled, values, 0.0), settled.shape[1] // OUTER
     for k in range(outer - 1, -1, -1):
-        found[:, k] = np.where(settled[:, k], found[:, k], found[:, k + 1])
-        found[:, -k - 1] = np.where(settled[:, -k - 1], found[:, -k - 1], found[:, -k - 2])
-    return found
+        extended[:, k] = np.where(settled[:, k], extended[:, k], extended[:, k + 1])
+        extended[:, -k - 1] = np.where(settled[:, -k - 1], extended[:, -k - 1], extended[:, -k - 2])
+    return extended
 
 
 def _log_normal(f: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
@@ -151,16 +153,16 @@ def _log_normal(f: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> np.nda
 
 
 def _values(fact: Densities, levels: np.ndarray) -> np.ndarray:
-    """Where the log density has fallen by level^2 / 2 from its top, below it for negative levels [Q, K]."""
+    """Return where the log density is level^2 / 2 below its maximum (left of it for level < 0) [Q, K]."""
     f, _ = fact.panels
     fallen = fact.log_unnormalised(f)
     fallen = fallen.max(axis=1, keepdims=True) - fallen
-    found = np.empty((len(f), len(levels)))
+    places = np.empty((len(f), len(levels)))
     for q in range(len(f)):
         top = int(np.argmin(fallen[q]))
         below = np.maximum.accumulate(fallen[q, top::-1])
         above = np.maximum.accumulate(fallen[q, top:])
         t = np.concatenate([-np.sqrt(2.0 * below[:0:-1]), np.sqrt(2.0 * above)])
         t += 1e-9 * np.arange(len(t))
-        found[q] = np.interp(levels, t, f[q])
-    return found
+        places[q] = np.interp(levels, t, f[q])
+    return places

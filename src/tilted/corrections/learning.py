@@ -19,7 +19,7 @@ from tilted.corrections.expansion import expand
 from tilted.corrections.marginals import SAMPLED
 from tilted.learning.dense import SEARCH, Tuned, flat_ridge, with_prior
 from tilted.learning.search import GAIN, Evaluation, climb
-from tilted.learning.starts import noted
+from tilted.learning.starts import with_notes
 from tilted.numerics.optimise import TRANSFORMS
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from tilted.learning.priors import LogNormal
     from tilted.learning.search import Search
 
-KEPT = "the corrected evidence is not to be trusted at EP's hyperparameters, which are kept"
+UNTRUSTED = "the corrected evidence is not to be trusted at EP's hyperparameters, which are kept"
 
 
 class Learned(NamedTuple):
-    """Where a search of the corrected evidence ended.
+    """The result of a search of the corrected evidence.
 
     Attributes
     ----------
@@ -63,16 +63,20 @@ def evidence_of(
         If there is no proper posterior.
     """
     if grade != SAMPLED and gradient:
-        base, found, slope = evidence_and_gradient(problem, kernel)
-        return found.value, slope * kernel.parameters(), noted(base.inference.status, found.message)
+        base, evidence, slope = evidence_and_gradient(problem, kernel)
+        return (
+            evidence.value,
+            slope * kernel.parameters(),
+            with_notes(base.inference.status, evidence.message),
+        )
     prior = problem.posterior(kernel)
     base = expand(prior, problem.likelihood, problem.y, options=problem.options)
     status = base.inference.status
     if grade != SAMPLED:
-        found = correct_evidence(base)
-        return found.value, None, noted(status, found.message)
+        evidence = correct_evidence(base)
+        return evidence.value, None, with_notes(status, evidence.message)
     sampled = base.sampled
-    status = noted(replace(status, converged=sampled.trusted), sampled.message)
+    status = with_notes(replace(status, converged=sampled.trusted), sampled.message)
     if not gradient:
         return sampled.value, None, status
     slope = kernel.contract_gradient(problem.X, prior.K, sampled.derivative(), problem.distances)
@@ -97,17 +101,17 @@ def evidence_and_gradient(
     """
     prior = problem.posterior(kernel)
     base = expand(prior, problem.likelihood, problem.y, start, problem.options)
-    found = correct_evidence(base)
+    evidence = correct_evidence(base)
     G = prior.evidence_derivative(base.inference.state)
     slope = kernel.contract_gradient(problem.X, prior.K, G, problem.distances)
-    if found.trusted:
+    if evidence.trusted:
 
-        def beside(other: Kernel) -> Expansion:
-            parts = problem.likelihood, problem.y, base.inference.sites, problem.options
-            return expand(problem.posterior(other), *parts)
+        def expand_near(kernel_near: Kernel) -> Expansion:
+            arguments = problem.likelihood, problem.y, base.inference.sites, problem.options
+            return expand(problem.posterior(kernel_near), *arguments)
 
-        slope = slope + correction_gradient(beside, kernel)
-    return base, found, slope
+        slope = slope + correction_gradient(expand_near, kernel)
+    return base, evidence, slope
 
 
 def maximise(
@@ -147,13 +151,13 @@ def maximise(
     def evaluate(x: np.ndarray) -> Evaluation[tuple[Kernel, Expansion]]:
         nonlocal sites, sweeps, first, refused
         at = kernel.with_parameters(transform.forward(x))
-        base, found, slope = evidence_and_gradient(prepared, at, sites)
+        base, evidence, slope = evidence_and_gradient(prepared, at, sites)
         sweeps += base.inference.status.sweeps
-        if not found.trusted:
+        if not evidence.trusted:
             refused += 1
-            raise _Untrusted(found.message)
+            raise _Untrusted(evidence.message)
         sites = base.inference.sites if search.warm else start
-        value, slope = with_prior(prior, at, found.value, slope)
+        value, slope = with_prior(prior, at, evidence.value, slope)
         first = value if not np.isfinite(first) else first
         return Evaluation(value, slope * transform.slope(x), (at, base))
 
@@ -162,7 +166,7 @@ def maximise(
         end = climb(evaluate, x0, search, same=GAIN, deadline=problem.options.deadline)
     except _Untrusted as error:
         base = expand(problem.posterior(kernel), problem.likelihood, problem.y, start, problem.options)
-        status = replace(base.inference.status, message=f"{KEPT} ({error})")
+        status = replace(base.inference.status, message=f"{UNTRUSTED} ({error})")
         return Learned(Tuned(problem, kernel, base.inference, status), False)
     (at, base), notes = end.result, [end.ending]
     notes.append(f"the corrected evidence rose by {end.best.at.value - first:.3g} from EP's hyperparameters")

@@ -92,7 +92,7 @@ class Corrected:
         rows = np.flatnonzero(self.trusted)
         if not hasattr(likelihood, "log_given") or not len(rows):
             return mean, variance
-        mean[rows], variance[rows] = cast(Densities, densities).part(rows).count_moments()
+        mean[rows], variance[rows] = cast(Densities, densities).select(rows).count_moments()
         return mean, variance
 
     def resolved(self, y: np.ndarray) -> np.ndarray:
@@ -123,7 +123,7 @@ class Corrected:
 
 def correct_marginals(
     base: Expansion,
-    asked: Queries | Iterable[Queries],
+    queries: Queries | Iterable[Queries],
     grade: str,
     progress: Callable[[int], None] | None = None,
 ) -> Corrected:
@@ -132,7 +132,7 @@ def correct_marginals(
     Parameters
     ----------
     base : Expansion
-    asked : Queries, or parts of them
+    queries : Queries, or parts of them
     grade : "cheap", "nearly-exact" or "sampled"
         EP-FACT, O(N) a latent and knot; or EP conditioned on the latent with second-order terms, about thirty
         factorisations of O(N^3) a latent; or the exact posterior's draws, O(N^2) a draw once, O(N) a draw and
@@ -152,25 +152,27 @@ def correct_marginals(
     """
     require_grade(grade)
     if grade == SAMPLED:
-        return _sampled(base, asked)
+        return _sampled(base, queries)
     if grade == NEARLY_EXACT and (isinstance(base.prior, Sparse) or np.any(base.prior.extra)):
         raise ValueError(ONLY_DENSE)
-    if isinstance(asked, Queries):
-        asked = [asked.part(slice(first, first + CHUNK)) for first in range(0, len(asked.mean), CHUNK)]
-    parts, before, total = [], [], 0
-    for part in asked:
+    if isinstance(queries, Queries):
+        queries = [
+            queries.select(slice(first, first + CHUNK)) for first in range(0, len(queries.mean), CHUNK)
+        ]
+    results, before, total = [], [], 0
+    for batch in queries:
         report = None if progress is None else lambda done, first=total: progress(first + done)
-        parts.append(_correct(base, part, grade, report))
-        before.append((part.mean, part.variance))
-        total += len(part.mean)
+        results.append(_correct(base, batch, grade, report))
+        before.append((batch.mean, batch.variance))
+        total += len(batch.mean)
         if progress is not None:
             progress(total)
     counts: dict[str, int] = {}
-    for _, _, _, why in parts:
+    for _, _, _, why in results:
         for reason, rows in why.items():
             counts[reason] = counts.get(reason, 0) + int(np.sum(rows))
-    densities, trust = join([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-    trusted = np.concatenate([part[2] for part in parts])
+    densities, trust = join([batch[0] for batch in results]), np.concatenate([batch[1] for batch in results])
+    trusted = np.concatenate([batch[2] for batch in results])
     mean, variance, skewness = densities.moments()
     was = [np.concatenate(moment) for moment in zip(*before, strict=True)]
     mean, variance = np.where(trusted, mean, was[0]), np.where(trusted, variance, was[1])
@@ -181,18 +183,18 @@ def correct_marginals(
     return Corrected(mean, variance, np.where(trusted, skewness, 0.0), trust, trusted, message, densities)
 
 
-def _sampled(base: Expansion, asked: Queries | Iterable[Queries]) -> Corrected:
-    """Of draws, all trusted or none."""
+def _sampled(base: Expansion, queries: Queries | Iterable[Queries]) -> Corrected:
+    """Correct by draws: all marginals are trusted, or none."""
     sampled = base.sampled
-    assert isinstance(asked, Queries)
-    every = np.ones(len(asked.mean), dtype=bool)
+    assert isinstance(queries, Queries)
+    every = np.ones(len(queries.mean), dtype=bool)
     trust = np.full(len(every), np.sqrt(2.0 / sampled.effective))
     if sampled.trusted:
-        found = Mixtures.of(sampled, *asked[:3], base.likelihood)
-        return Corrected(*found.moments(), trust, every, sampled.message, found)
+        mixtures = Mixtures.of(sampled, *queries[:3], base.likelihood)
+        return Corrected(*mixtures.moments(), trust, every, sampled.message, mixtures)
     message = f"{len(every)} of {len(every)} latents are EP's, not corrected ({sampled.message})"
-    ep = gaussians(base, asked)
-    return Corrected(asked.mean, asked.variance, np.zeros(len(every)), trust, ~every, message, ep)
+    ep = gaussians(base, queries)
+    return Corrected(queries.mean, queries.variance, np.zeros(len(every)), trust, ~every, message, ep)
 
 
 def require_grade(grade: object) -> None:
@@ -201,52 +203,55 @@ def require_grade(grade: object) -> None:
         raise ValueError(f"correction must be one of {', '.join(map(repr, GRADES))}, got {grade!r}")
 
 
-def change(one: tuple[np.ndarray, ...], other: tuple[np.ndarray, ...]) -> np.ndarray:
+def change(first: tuple[np.ndarray, ...], second: tuple[np.ndarray, ...]) -> np.ndarray:
     """|log ratio of variances| + |difference of means| in sd [Q], from moments (mean, variance, ...)."""
-    return np.abs(np.log(one[1] / other[1])) + np.abs(one[0] - other[0]) / np.sqrt(other[1])
+    return np.abs(np.log(first[1] / second[1])) + np.abs(first[0] - second[0]) / np.sqrt(second[1])
 
 
 def _correct(
-    base: Expansion, asked: Queries, grade: str, progress: Callable[[int], None] | None
+    base: Expansion, queries: Queries, grade: str, progress: Callable[[int], None] | None
 ) -> tuple[Densities, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Densities (EP's where not trusted), trust [Q], trusted [Q], and which latents fail by what reason."""
-    every = np.ones(len(asked.mean), dtype=bool)
+    every = np.ones(len(queries.mean), dtype=bool)
     if base.concern:
-        return gaussians(base, asked), np.full(len(every), np.inf), ~every, {base.concern: every}
-    fact, first = cheap(base, asked)
-    before, concave = (asked.mean, asked.variance), base.likelihood.log_concave
-    why = {"they go with tilted distributions of two lobes": _lobes(base, asked)}
+        return gaussians(base, queries), np.full(len(every), np.inf), ~every, {base.concern: every}
+    fact, first = cheap(base, queries)
+    before, concave = (queries.mean, queries.variance), base.likelihood.log_concave
+    why = {"they go with tilted distributions of two lobes": _lobes(base, queries)}
     if grade == CHEAP:
-        found, lesser = fact, fact if concave else fact.with_values(np.maximum(first, -50.0))
+        corrected, lesser = fact, fact if concave else fact.with_values(np.maximum(first, -50.0))
     else:
-        parts = nearly_exact(base, asked, fact, progress)
-        found, lesser = join([part.corrected for part in parts]), join([part.full for part in parts])
-        why["EP conditioned on them did not converge"] = ~np.concatenate([part.settled for part in parts])
-        rough = np.concatenate([part.roughness for part in parts]) > ROUGHEST[concave] * SMOOTH
+        batches = nearly_exact(base, queries, fact, progress)
+        corrected, lesser = (
+            join([batch.corrected for batch in batches]),
+            join([batch.full for batch in batches]),
+        )
+        why["EP conditioned on them did not converge"] = ~np.concatenate([batch.settled for batch in batches])
+        rough = np.concatenate([batch.roughness for batch in batches]) > ROUGHEST[concave] * SMOOTH
         why["their densities are not smooth enough"] = rough
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        after = found.moments()
-        between = after if lesser is found else lesser.moments()
-        whole, step = change(after, before), change(after, between)
-        relative = step / np.maximum(whole, NOTHING)
-        trust = whole if grade == CHEAP else relative
+        after = corrected.moments()
+        between = after if lesser is corrected else lesser.moments()
+        total, step = change(after, before), change(after, between)
+        relative = step / np.maximum(total, NOTHING)
+        trust = total if grade == CHEAP else relative
         lost = ~np.isfinite(after[0] + after[1] + trust)
-    why["the correction is too large"] = whole > LARGEST_CHANGE
+    why["the correction is too large"] = total > LARGEST_CHANGE
     if grade == NEARLY_EXACT or not concave:
         largest, slight = (
             (LARGEST[concave], SLIGHT[concave]) if grade == NEARLY_EXACT else (LARGEST_FIRST, NOTHING)
         )
-        why["the correction does not settle"] = (relative > largest) & (np.minimum(step, whole) > slight)
+        why["the correction does not settle"] = (relative > largest) & (np.minimum(step, total) > slight)
     why["lost to rounding or overflow"] = lost
-    falls = np.minimum(*found.fall()) > FALLEN
+    falls = np.minimum(*corrected.fall()) > FALLEN
     if grade == NEARLY_EXACT:  # whose values are those where EP-FACT has fallen by so much
         falls &= np.minimum(*fact.fall()) > REACHED
     why["their densities do not fall off"] = ~falls
     trusted = ~np.any(np.stack(list(why.values())), axis=0)
-    return found.gaussian_where(~trusted), trust, trusted, why
+    return corrected.gaussian_where(~trusted), trust, trusted, why
 
 
-def _lobes(base: Expansion, asked: Queries) -> np.ndarray:
-    """Which latents [Q] are correlated with a datum whose tilted distribution has two lobes."""
-    scale = np.sqrt(asked.variance[:, None] * base.inference.state.marginals.variance)
-    return np.any((np.abs(asked.covariance) * base.retained > CORRELATED * scale) & base.lobes, axis=1)
+def _lobes(base: Expansion, queries: Queries) -> np.ndarray:
+    """Return which latents [Q] are correlated with a datum whose tilted distribution has two lobes."""
+    scale = np.sqrt(queries.variance[:, None] * base.inference.state.marginals.variance)
+    return np.any((np.abs(queries.covariance) * base.retained > CORRELATED * scale) & base.lobes, axis=1)

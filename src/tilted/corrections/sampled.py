@@ -52,7 +52,7 @@ class Sampled:
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """Of the draws [n]; they sum to 1."""
+        """Weights of the draws [n]; they sum to 1."""
         return self.posterior.draws.weights
 
     @cached_property
@@ -62,12 +62,12 @@ class Sampled:
 
     @property
     def trusted(self) -> bool:
-        """Whether these are draws enough."""
+        """Return whether there are enough effective draws."""
         return self.effective >= LEAST
 
     @property
     def message(self) -> str:
-        """What was drawn."""
+        """Describe the draws."""
         return f"{len(self.weights)} draws, {self.effective:.0f} of them effective"
 
     @property
@@ -77,18 +77,18 @@ class Sampled:
 
     @property
     def standard_error(self) -> float:
-        """Of the log evidence."""
+        """Standard error of the log evidence."""
         return self.posterior.draws.standard_error
 
     def derivative(self) -> np.ndarray:
         """d log evidence / d K [N, N]: half of E[a a^T] - (K + I)^-1, a = (K + I)^-1 (f + e - mean)."""
-        made, z = self.posterior.orthant, self.posterior.draws.z
+        orthant, z = self.posterior.orthant, self.posterior.draws.z
         excess = (z * self.weights) @ z.T
         excess.flat[:: len(excess) + 1] -= 1.0
-        half = linalg.solve_lower(made.factor, excess, transpose=True)
-        ordered = 0.5 * linalg.solve_lower(made.factor, half.T, transpose=True)
+        half = linalg.solve_lower(orthant.factor, excess, transpose=True)
+        ordered = 0.5 * linalg.solve_lower(orthant.factor, half.T, transpose=True)
         G = np.empty_like(ordered)
-        G[np.ix_(made.order, made.order)] = ordered * np.outer(made.y, made.y)
+        G[np.ix_(orthant.order, orthant.order)] = ordered * np.outer(orthant.y, orthant.y)
         return G
 
 
@@ -127,8 +127,8 @@ class Mixtures:
         ArithmeticError if a variance given the draws is lost to rounding.
         """
         half = sampled.posterior.orthant.half(cross)
-        left = require_positive(variance - np.einsum("nq,nq->q", half, half))
-        return cls(sampled, half, level, left, likelihood)
+        conditional = require_positive(variance - np.einsum("nq,nq->q", half, half))
+        return cls(sampled, half, level, conditional, likelihood)
 
     def _centres(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Centres [Q, n], in parts: which latents, and theirs."""
@@ -140,25 +140,25 @@ class Mixtures:
 
     def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean, variance and skewness [Q]."""
-        w, parts = self.sampled.weights, []
+        w, chunks = self.sampled.weights, []
         for rows, centres in self._centres():
             mean = centres @ w
             centres -= mean[:, None]
             second, third = centres**2 @ w, centres**3 @ w
             variance = self.variance[rows] + second
-            parts.append((mean, variance, third / variance**1.5))
-        mean, variance, skewness = (np.concatenate(part) for part in zip(*parts, strict=True))
+            chunks.append((mean, variance, third / variance**1.5))
+        mean, variance, skewness = (np.concatenate(values) for values in zip(*chunks, strict=True))
         return mean, variance, skewness
 
     def log_density(self, f: np.ndarray) -> np.ndarray:
         """log density at f [Q, K]."""
-        found, log_w = np.empty_like(f), self.sampled.posterior.draws.log_shares
+        log_p, log_w = np.empty_like(f), self.sampled.posterior.draws.log_shares
         for rows, centres in self._centres():
             sd = np.sqrt(self.variance[rows])[:, None]
             for k in range(f.shape[1]):
                 x = (f[rows, k, None] - centres) / sd
-                found[rows, k] = logsumexp(log_w - 0.5 * x**2 - np.log(sd), axis=1) - LOG_SQRT_2PI
-        return found
+                log_p[rows, k] = logsumexp(log_w - 0.5 * x**2 - np.log(sd), axis=1) - LOG_SQRT_2PI
+        return log_p
 
     def log_predictive(self, y: np.ndarray) -> np.ndarray:
         """log predictive probability [Q] of y [Q]."""
@@ -171,15 +171,15 @@ class Mixtures:
         probability's standard error, relative to it. Far fewer than the effective draws say that most of
         these tell nothing of it: then it is no more known than that it is about 1 / effective or less.
         """
-        found, rests_on = np.empty(len(y)), np.empty(len(y))
+        log_p, rests_on = np.empty(len(y)), np.empty(len(y))
         log_w = self.sampled.posterior.draws.log_shares
         for rows, centres in self._centres():
             variance = np.broadcast_to(self.variance[rows, None], centres.shape)
             labels = np.broadcast_to(y[rows, None], centres.shape)
-            parts = log_w + self.likelihood.log_predictive(labels, centres, variance)
-            found[rows] = logsumexp(parts, axis=1)
-            rests_on[rows] = np.exp(2.0 * found[rows] - logsumexp(2.0 * parts, axis=1))
-        return found, rests_on
+            terms = log_w + self.likelihood.log_predictive(labels, centres, variance)
+            log_p[rows] = logsumexp(terms, axis=1)
+            rests_on[rows] = np.exp(2.0 * log_p[rows] - logsumexp(2.0 * terms, axis=1))
+        return log_p, rests_on
 
 
 def require_sampled(likelihood: Likelihood, prior: Dense | Sparse | None = None) -> None:

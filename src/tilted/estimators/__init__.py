@@ -12,21 +12,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tilted.estimators.classifiers import GPClassifier, SparseGPClassifier
     from tilted.estimators.counts import GPPoissonRegressor, SparseGPPoissonRegressor
-    from tilted.estimators.dense_regressor import GPRegressor
     from tilted.estimators.ordinal import GPOrdinalClassifier
-    from tilted.estimators.regressors import SparseGPRegressor
-    from tilted.estimators.saved import load, save
+    from tilted.estimators.regressors import GPRegressor, SparseGPRegressor
 
 _ROOMS = {
     "GPClassifier": "classifiers",
     "GPOrdinalClassifier": "ordinal",
     "GPPoissonRegressor": "counts",
-    "GPRegressor": "dense_regressor",
+    "GPRegressor": "regressors",
     "SparseGPClassifier": "classifiers",
     "SparseGPPoissonRegressor": "counts",
     "SparseGPRegressor": "regressors",
-    "load": "saved",
-    "save": "saved",
 }
 
 __all__ = [
@@ -37,8 +33,6 @@ __all__ = [
     "SparseGPClassifier",
     "SparseGPPoissonRegressor",
     "SparseGPRegressor",
-    "load",
-    "save",
 ]
 
 

@@ -1,4 +1,4 @@
-"""What the estimators have in common: parameters, data as scikit-learn checks them, seeds, warnings, latents.
+"""The base of the estimators: parameters, checked data, seeds, warnings and latent functions.
 
 An estimator keeps one fitted model for each latent function in ``models_``; several mean one-vs-rest. Its
 parameters are the fields of a dataclass, from which the constructor that scikit-learn wants is made.
@@ -7,32 +7,30 @@ parameters are the fields of a dataclass, from which the constructor that scikit
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import wraps
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Concatenate, Self, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from tilted.estimators import given
-from tilted.estimators.models import Call, Made, Model
-from tilted.estimators.nested import fields_of, with_fields
-from tilted.estimators.reach import shortcomings, some_of
-from tilted.estimators.rows import merged
+from tilted.estimators import dense, diagnostics, validation
+from tilted.estimators.diagnostics import sample_rows, shortcomings
+from tilted.estimators.models import Call, LatentModel, Result, Settings
 from tilted.gaussian import gaussians, require_positive
 from tilted.inference.options import require_whole
 from tilted.inference.result import Status
 from tilted.kernels.compound import noise_of
-from tilted.kernels.converted import as_kernel
+from tilted.kernels.converted import as_kernel, of_scikit_learn
 from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
-from tilted.learning.starts import noted
+from tilted.learning.starts import with_notes
 from tilted.likelihoods.contract import as_floats, require_unmasked
 
 if TYPE_CHECKING:
@@ -64,25 +62,52 @@ def generator(random_state: Seed) -> np.random.Generator:
         raise ValueError(f"random_state must be a seed or a generator, got {random_state!r}") from None
 
 
-def warn_unless_converged(status: Status, what: str, level: int) -> None:
+def warn_unless_converged(status: Status, name: str, level: int) -> None:
     """ConvergenceWarning, ``level`` calls up, with the status' message unless it says converged."""
     if not status.converged:
-        warnings.warn(f"{what}: {status.message}", ConvergenceWarning, stacklevel=level + 1)
+        warnings.warn(f"{name}: {status.message}", ConvergenceWarning, stacklevel=level + 1)
 
 
-def of_one_fit(method: Callable[Concatenate[Any, Call], Made]) -> Callable[Concatenate[Any, Call], Made]:
+def on_snapshot(method: Callable[Concatenate[Any, Call], Result]) -> Callable[Concatenate[Any, Call], Result]:
     """The method of an estimator as it is when it is called, though another thread may fit it meanwhile."""
 
     @wraps(method)
-    def run(self: Any, /, *arguments: Call.args, **named: Call.kwargs) -> Made:
+    def run(self: Any, /, *arguments: Call.args, **named: Call.kwargs) -> Result:
         return method(copy(self), *arguments, **named)
 
     return run
 
 
+class ScoreMixin:
+    """A score that is asked of sound rows, before scikit-learn's own."""
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The share of right classes, or R^2 of a regression, as scikit-learn's.
+
+        Parameters
+        ----------
+        X : array-like [N, D]
+        y : array-like [N]
+        sample_weight : array-like [N], optional
+
+        Raises
+        ------
+        ValueError
+            For bad inputs, missing or masked targets, and weights that `fit` would refuse.
+        NotFittedError
+        """
+        require_unmasked(y, "y")
+        validation.require_present(y)
+        weights = None if sample_weight is None else validation.checked_weights(sample_weight, X)
+        scored: float = cast(Any, super()).score(X, validation.to_numpy(y), weights)
+        return scored
+
+
 @parameters
 class LatentFunctions(BaseEstimator):
     """Parameters of every estimator, and methods of the latent functions: ``fit`` sets ``models_``."""
+
+    _settings: ClassVar[type[Settings]]
 
     inference: str = field(default="ep", kw_only=False)
     kernel: Kernel | None = None
@@ -114,28 +139,34 @@ class LatentFunctions(BaseEstimator):
         if of_kernel:
             changes = {tuple(name.split("__")[1:]): value for name, value in of_kernel.items()}
             kernel = with_fields(kernel, changes)
-        others = {name: value for name, value in params.items() if name not in of_kernel}
-        super().set_params(**others | ({"kernel": kernel} if of_kernel else {}))
+        own = {name: value for name, value in params.items() if name not in of_kernel}
+        super().set_params(**own | ({"kernel": kernel} if of_kernel else {}))
         return self
 
-    def _merged(
+    def _fitter(
+        self, X: np.ndarray, kernel: Kernel, settings: Any, rng: np.random.Generator
+    ) -> Callable[[np.ndarray], LatentModel]:
+        """Return the function that fits a latent function to targets [N]."""
+        raise NotImplementedError
+
+    def _merge_rows(
         self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """`merged` data, where weights are taken; folds and white noise (one a row) are of the rows."""
-        asked = {name for name in (self.inference, self.optimise) if isinstance(name, str)}
-        kept = not isinstance(self.inference, str) or asked & WITHOUT_WEIGHTS
+        """`merge_rows` data, where weights are taken; folds and white noise (one a row) are of the rows."""
+        names = {name for name in (self.inference, self.optimise) if isinstance(name, str)}
+        unmergeable = not isinstance(self.inference, str) or names & WITHOUT_WEIGHTS
         noisy = self.kernel is not None and noise_of(as_kernel(self.kernel, X.shape[1])) > 0
-        rows_stay = kept or noisy or self._batched or getattr(self, "correction", None) is not None
-        return (X, y, weights) if rows_stay else merged(X, y, weights)
+        rows_stay = unmergeable or noisy or self._batched or getattr(self, "correction", None) is not None
+        return (X, y, weights) if rows_stay else validation.merge_rows(X, y, weights)
 
     def _rows(self, X: ArrayLike, y: ArrayLike, **how: int) -> tuple[np.ndarray, np.ndarray]:
         """``X`` [N, D] and ``y`` [N]; ValueError as scikit-learn, and for what it would take for numbers."""
-        given.require_numbers(X, "X")
-        given.require_present(y)
+        validation.require_numbers(X, "X")
+        validation.require_present(y)
         require_unmasked(y, "y")
         if how.get("y_numeric"):
-            given.require_numbers(y, "y")
-        checked: tuple[np.ndarray, np.ndarray] = given.validated(self, X, given.unpacked(y), **how)
+            validation.require_numbers(y, "y")
+        checked: tuple[np.ndarray, np.ndarray] = validation.validated(self, X, validation.to_numpy(y), **how)
         return checked
 
     def _begin(self, X: ArrayLike, y: ArrayLike, **how: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -147,9 +178,9 @@ class LatentFunctions(BaseEstimator):
         for name in sorted(fitted, key="models_".__ne__):  # first these: without them it is not fitted
             delattr(self, name)
         self._thread = get_ident()
-        given.require_flags(self)
+        validation.require_flags(self)
         checked = self._rows(X, y, ensure_min_samples=2, **how)
-        given.warn_of_many(self, len(checked[0]))
+        diagnostics.warn_of_many(self, len(checked[0]))
         if self._batched:
             return checked
         X, y = (np.array(each) for each in checked)  # the caller may fill theirs anew
@@ -157,20 +188,20 @@ class LatentFunctions(BaseEstimator):
 
     @property
     def _batched(self) -> bool:
-        """Whether rows are read in batches, where they lie, which may be on a disk."""
+        """Return whether rows are read in batches from where they are stored, perhaps a disk."""
         return getattr(self, "batch_size", None) is not None
 
     @property
     def _corrected(self) -> bool:
-        """Whether the fit was asked for a correction, whatever the parameter is set to since."""
+        """Return whether the model was fitted with a correction, whatever the parameter is now."""
         check_is_fitted(self, "models_")
         return any(getattr(model, "correction", None) is not None for model in self.models_)
 
     def _inputs(self, X: ArrayLike) -> np.ndarray:
         """``X`` [N*, D] as fitted on: ValueError for missing values, names and numbers of features."""
         check_is_fitted(self, "models_")
-        given.require_numbers(X, "X")
-        checked: np.ndarray = given.validated(self, X, reset=False)
+        validation.require_numbers(X, "X")
+        checked: np.ndarray = validation.validated(self, X, reset=False)
         return checked
 
     def _moments(self, X: ArrayLike) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -178,17 +209,19 @@ class LatentFunctions(BaseEstimator):
         X = self._inputs(X)
         return [model.moments(X) for model in self.models_]
 
-    def _keep(self, models: Sequence[Model], names: list[str], X: np.ndarray, **found: object) -> None:
+    def _keep(self, models: Sequence[LatentModel], names: list[str], X: np.ndarray, **found: object) -> None:
         """Fitted attributes of the models, lists where there are several, and warnings, from ``fit``."""
-        given.require_alone(self.__dict__.pop("_thread", None) == get_ident())
+        validation.require_single_fit(self.__dict__.pop("_thread", None) == get_ident())
         self.__dict__.update(found)
         single = len(models) == 1
-        notes = [shortcomings(model, some_of(X) if self._batched else X) for model in models]
+        notes = [shortcomings(model, sample_rows(X) if self._batched else X) for model in models]
         models = [
-            replace(cast(Any, model), status=noted(model.status, *each))
+            replace(cast(Any, model), status=with_notes(model.status, *each))
             for model, each in zip(models, notes, strict=True)
         ]
-        for note in dict.fromkeys([*(note for each in notes for note in each), *given.idle(self)]):
+        for note in dict.fromkeys(
+            [*(note for each in notes for note in each), *diagnostics.unused_parameters(self)]
+        ):
             warnings.warn(note, UserWarning, stacklevel=3)
         self.mean_ = models[0].mean if single else np.array([model.mean for model in models])
         self.kernel_ = models[0].kernel if single else [model.kernel for model in models]
@@ -200,7 +233,7 @@ class LatentFunctions(BaseEstimator):
         for model, name in zip(models, names, strict=True):
             warn_unless_converged(model.status, name, 3)
 
-    @of_one_fit
+    @on_snapshot
     def predict_latent(
         self, X: ArrayLike, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -229,7 +262,7 @@ class LatentFunctions(BaseEstimator):
         NotFittedError
         """
         X = self._inputs(X)
-        given.require_flag(return_std=return_std, return_cov=return_cov)
+        validation.require_flag(return_std=return_std, return_cov=return_cov)
         if return_std and return_cov:
             raise ValueError("return_std and return_cov exclude each other")
         if return_cov and self._corrected:
@@ -249,7 +282,7 @@ class LatentFunctions(BaseEstimator):
             return means, second
         return means, np.sqrt(second)
 
-    @of_one_fit
+    @on_snapshot
     def sample_latent(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draws of the latent function from its joint posterior at ``X``.
 
@@ -280,7 +313,7 @@ class LatentFunctions(BaseEstimator):
         draws = [gaussians(*each, n_samples, rng) for each in zip(means, covariances, strict=True)]
         return np.stack(draws, axis=1).reshape(shape)
 
-    @of_one_fit
+    @on_snapshot
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False
     ) -> float | tuple[float, np.ndarray]:
@@ -320,13 +353,13 @@ class LatentFunctions(BaseEstimator):
             if eval_gradient:
                 raise ValueError("a gradient is evaluated at a theta that is given, such as theta_")
             return self.log_evidence_
-        given.require_flag(eval_gradient=eval_gradient)
+        validation.require_flag(eval_gradient=eval_gradient)
         at = self.theta_ if theta is None else as_floats(theta, "theta")
         sizes = [len(model.theta) for model in models]
         shared = at.shape == (sizes[0],)
         if not shared and at.shape != (sum(sizes),):
-            known = " or ".join(map(str, sorted({sizes[0], sum(sizes)})))
-            raise ValueError(f"theta must have {known} entries, got shape {at.shape}")
+            lengths = " or ".join(map(str, sorted({sizes[0], sum(sizes)})))
+            raise ValueError(f"theta must have {lengths} entries, got shape {at.shape}")
         points = [at] * len(models) if shared else np.split(at, np.cumsum(sizes)[:-1])
         with np.errstate(over="ignore"):  # kernels refuse what is not finite
             evaluated = [
@@ -339,3 +372,64 @@ class LatentFunctions(BaseEstimator):
             return value
         slopes = [slope / len(models) for _, slope, _ in evaluated if slope is not None]
         return value, np.sum(slopes, axis=0) if shared else np.concatenate(slopes)
+
+
+@parameters
+class DenseEstimator(LatentFunctions):
+    """Parameters of the dense estimators, and their fit of a latent function."""
+
+    _settings = dense.DenseSettings
+
+    cv: int = 3
+    penalty: float = 0.1
+
+    def _fitter(
+        self, X: np.ndarray, kernel: Kernel, settings: Any, rng: np.random.Generator
+    ) -> Callable[[np.ndarray], LatentModel]:
+        stratified = isinstance(self, ClassifierMixin)
+        return lambda y: dense.fit_dense(X, y, kernel, settings, rng, stratified)
+
+
+def fields_of(kernel: Kernel | None) -> Iterator[tuple[str, Any]]:
+    """Names and values of the fields of a kernel that is a dataclass, and of its parts as ``part__field``."""
+    if is_dataclass(kernel) and not isinstance(kernel, type):
+        for field in fields(kernel):
+            value = getattr(kernel, field.name)
+            yield field.name, value
+            yield from ((f"{field.name}__{name}", inner) for name, inner in fields_of(value))
+
+
+def with_fields(kernel: Any, changes: Mapping[tuple[str, ...], object]) -> Any:
+    """Return the kernel with other values of fields, or of an inner kernel's fields, all at once.
+
+    Raises
+    ------
+    ValueError
+        If there is no such field, or the kernel refuses the values.
+    """
+    if of_scikit_learn(kernel):
+        return _changed(kernel, changes)
+    values_by_name = dict(fields_of(kernel))
+    for path in changes:
+        if path[0] not in values_by_name or not is_dataclass(kernel):
+            have = f"it has {', '.join(values_by_name)}" if values_by_name else "it has none"
+            have = "give one first, as kernel=SquaredExponential()" if kernel is None else have
+            raise ValueError(f"no parameter {'__'.join(path)!r} of kernel {kernel!r}: {have}")
+    values: dict[str, Any] = {}
+    for name in {path[0] for path in changes}:
+        inner = {path[1:]: value for path, value in changes.items() if path[0] == name and len(path) > 1}
+        value = changes.get((name,), values_by_name[name])
+        values[name] = with_fields(value, inner) if inner else value
+    return replace(kernel, **values)
+
+
+def _changed(kernel: Any, changes: Mapping[tuple[str, ...], object]) -> Any:
+    """Return the kernel of scikit-learn with other parameters; ``set_params`` would change the original."""
+    kernel = clone(kernel)
+    for path in sorted(changes, key=len):  # parts before what is theirs
+        name, value = "__".join(path), changes[path]
+        try:
+            kernel.set_params(**{name: clone(value, safe=False)})
+        except AttributeError:  # of what is no kernel
+            raise ValueError(f"no parameter {name!r} of kernel {kernel!r}") from None
+    return kernel

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.estimators.sparse import SparseSettings, ThroughPoints
+from tilted.estimators.sparse import PseudoPointModel, SparseSettings
 from tilted.inference.pep import power_rule
 from tilted.inference.result import Status
 from tilted.inference.vb import VB
@@ -18,18 +18,16 @@ from tilted.learning.moves import Posterior
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tilted.estimators.collapsed import CollapsedModel
-    from tilted.estimators.sparse import SparseModel
+    from tilted.estimators.sparse import CollapsedModel, SparseModel
     from tilted.learning.batch import Sums
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.pseudo import PseudoPoints
 
 IN_BATCHES = "a model of batches has its evidence where it was fitted only: its rows are not kept"
-UNCORRECTED = "corrections are of models that keep their rows: not with batch_size"
 
 
 @dataclass(frozen=True)
-class BatchedModel(ThroughPoints):
+class BatchedModel(PseudoPointModel):
     """A fitted latent function, without the rows it was fitted to.
 
     Attributes
@@ -38,10 +36,10 @@ class BatchedModel(ThroughPoints):
     posterior : Posterior
     fitted_mean : array
         Posterior mean at the rows that the kernel was learned from.
-    theta : array
+    log_parameters : array
         Logarithms of the hyperparameters.
-    log_evidence : float or None
-        Of all rows; None after `more`, whose earlier rows are gone.
+    total_evidence : float or None
+        Log evidence of all rows; None after `more`, whose earlier rows are gone.
     status : Status
     batch : int
     """
@@ -49,8 +47,8 @@ class BatchedModel(ThroughPoints):
     model: Model
     posterior: Posterior
     fitted_mean: np.ndarray
-    theta: np.ndarray
-    log_evidence: float | None
+    log_parameters: np.ndarray
+    total_evidence: float | None
     status: Status
     batch: int
 
@@ -59,47 +57,48 @@ class BatchedModel(ThroughPoints):
         return self.model.pseudo
 
     @property
+    def theta(self) -> np.ndarray:
+        return self.log_parameters
+
+    @property
+    def log_evidence(self) -> float | None:
+        return self.total_evidence
+
+    @property
     def likelihood(self) -> Likelihood:
-        """As fitted with."""
         return self.model.likelihood
 
     @property
     def mean(self) -> float:
-        """Prior mean."""
         return self.model.mean
 
     @property
     def latent(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Factor [M, M] and projected [M] of the posterior, and the prior mean."""
         return self.posterior.factor, self.posterior.projected, self.mean
-
-    def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
-        """ValueError: corrected densities, which this is asked for, there are none."""
-        raise ValueError(UNCORRECTED)
 
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
         """ValueError: there is none at other hyperparameters."""
         raise ValueError(IN_BATCHES)
 
     def more(
-        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, how: How, deadline: float
+        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, how: PassSettings, deadline: float
     ) -> BatchedModel:
         """The model of further rows too, by the same kernel and pseudo-points; earlier sites stay.
 
         They stay as they are, so what had not converged before does not by further rows.
         """
-        found = how.passes(self.model, X, y, self.posterior, self.posterior.sums, weights, deadline)
-        message = f"{found.status.message}, {found.posterior.sums.rows:,} in all"
+        result = how.passes(self.model, X, y, self.posterior, self.posterior.sums, weights, deadline)
+        message = f"{result.status.message}, {result.posterior.sums.rows:,} in all"
         if not self.status.converged:
             message += f"; before: {self.status.message.rpartition('; before: ')[2]}"
-        converged = found.status.converged and self.status.converged
-        status = replace(found.status, converged=converged, message=message)
-        return replace(self, posterior=found.posterior, log_evidence=None, status=status)
+        converged = result.status.converged and self.status.converged
+        status = replace(result.status, converged=converged, message=message)
+        return replace(self, posterior=result.posterior, total_evidence=None, status=status)
 
 
 @dataclass(frozen=True)
-class How:
-    """How passes are made: rows a batch, jobs, and who hears of them."""
+class PassSettings:
+    """Settings of passes: rows a batch, jobs, and a function that hears of each pass."""
 
     batch: int
     n_jobs: int | None = None
@@ -138,22 +137,22 @@ def fit_batched(
     X: np.ndarray,
     y: np.ndarray,
     learned: SparseModel | CollapsedModel,
-    seen: np.ndarray,
+    rows: np.ndarray,
     settings: SparseSettings,
-    how: How,
+    how: PassSettings,
 ) -> BatchedModel:
-    """The posterior of all rows by the kernel and the pseudo-points ``learned`` from those ``seen``.
+    """The posterior of all rows by the kernel and the pseudo-points ``learned`` from those ``rows``.
 
     Parameters
     ----------
     X, y : arrays [N, D], [N]
         May be memory-mapped.
     learned : SparseModel or CollapsedModel
-    seen : array of int
+    rows : array of int
         Rows.
     settings : SparseSettings
         Their weights are those of all rows.
-    how : How
+    how : PassSettings
 
     Raises
     ------
@@ -163,15 +162,15 @@ def fit_batched(
     rule = VB if settings.alpha == 0.0 else power_rule(settings.alpha)
     model = Model(learned.pseudo, learned.likelihood, rule, learned.mean)
     factor, projected, _ = learned.latent
-    start = Posterior.known(factor, projected)
-    found = how.passes(model, X, y, start, None, settings.weights, settings.timed().deadline)
+    start = Posterior.from_factor(factor, projected)
+    result = how.passes(model, X, y, start, None, settings.weights, settings.timed().deadline)
     first = learned.status
-    message = f"{found.status.message}; kernel of {len(seen):,} rows: {first.message}"
+    message = f"{result.status.message}; kernel of {len(rows):,} rows: {first.message}"
     status = replace(
-        found.status,
-        converged=found.status.converged and first.converged,
+        result.status,
+        converged=result.status.converged and first.converged,
         evaluations=first.evaluations,
         message=message,
     )
-    at = learned.means(X[seen])
-    return BatchedModel(model, found.posterior, at, learned.theta, found.log_evidence, status, how.batch)
+    at = learned.means(X[rows])
+    return BatchedModel(model, result.posterior, at, learned.theta, result.log_evidence, status, how.batch)

@@ -1,33 +1,226 @@
-"""Gaussian-process classifiers: dense, and with pseudo-points."""
+"""Gaussian-process classifiers, dense and with pseudo-points, and the base of all classifiers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from tilted.estimators import dense, joint, sparse
-from tilted.estimators.base import Seed, generator, of_one_fit, parameters
-from tilted.estimators.classes import Classifier
-from tilted.estimators.models import Model, choice
-from tilted.estimators.pseudo import ONE_CLASS, PseudoInputs, in_batches
-from tilted.estimators.rows import repeated
+from tilted import likelihoods
+from tilted.estimators import dense, joint
+from tilted.estimators.base import (
+    DenseEstimator,
+    LatentFunctions,
+    ScoreMixin,
+    Seed,
+    generator,
+    on_snapshot,
+    parameters,
+)
+from tilted.estimators.models import LatentModel, choice
+from tilted.estimators.pseudo import PseudoInputs, in_batches
+from tilted.estimators.validation import (
+    category_order,
+    none_if_ones,
+    repeat_rows,
+    require_present,
+    split_heavy_rows,
+    weighted_rows,
+)
 from tilted.gaussian import gaussians
-from tilted.inference.options import require_whole
+from tilted.inference.options import Options, require_whole
+from tilted.learning.dense import of_labels
+from tilted.learning.starts import start_kernel
 
 if TYPE_CHECKING:
     from tilted.inference.rule import Projector
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
 
+LIKELIHOODS = ("probit", "logit", "noisy-step")
+
 
 @parameters
-class GPClassifier(Classifier):
+class Classifier(ScoreMixin, ClassifierMixin, LatentFunctions):
+    """Fitting and predicting classes from models of labels -1 and +1."""
+
+    likelihood: Likelihood | str = "probit"
+    mean: float | str = 0.0
+    options: Options | None = None
+    class_weight: dict[Any, float] | str | None = None
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit one latent function, or for C > 2 classes one a class against the rest.
+
+        Parameters
+        ----------
+        X : array-like [N, D]
+        y : array-like [N]
+            Labels of any kind, of at least two classes.
+        sample_weight : array-like [N], optional
+            Powers of the rows' likelihood factors: a whole one is as good as that many rows, 0 as none.
+
+        Returns
+        -------
+        self
+            A ConvergenceWarning says where a search or its sites did not converge; ``status_`` has the rest.
+
+        Raises
+        ------
+        ValueError
+            For missing or infinite values, one class only, shapes that do not match, and unknown settings.
+        ArithmeticError
+            If there is no proper posterior at the start; with a learned mean or pseudo-points, also if the
+            sites do not converge there.
+        """
+        require_present(y)
+        listed: Any = (
+            y if isinstance(y, list | tuple | np.ndarray) and getattr(y, "shape", None) != () else ()
+        )
+        if len({isinstance(label, str) for label in listed}) == 2:
+            raise ValueError("labels mix strings and other kinds: give labels of one kind")
+        inputs, targets = self._begin(X, y)
+        if targets.dtype == object and not isinstance(targets[0], str):
+            codes = "y.cat.codes (of no Series y.codes), in their order,"
+            advice = "y.astype(int) or y.astype(str)" if category_order(y) is None else codes
+            raise ValueError(f"Unknown label type: objects; {advice} tells labels apart")
+        self._require_classes(targets)
+        inputs, targets, weights = weighted_rows(inputs, targets, sample_weight)
+        classes, labels = self._encoded(targets, y)
+        if len(classes) < 2:
+            raise ValueError(f"a classifier needs at least 2 classes, got only one class, {classes[0]!s}")
+        inputs, labels, rows = self._merge_rows(inputs, labels, weights)
+        weights = self._with_class_weights(classes, labels, rows)
+        if weights is not None:
+            rows = np.ones(len(labels)) if rows is None else rows
+            inputs, labels, weights = split_heavy_rows(
+                inputs, labels, weights, np.maximum(rows, weights / rows)
+            )
+        kernel = start_kernel(self.kernel, inputs, self.ard, weights=weights)
+        rng = generator(self.random_state)
+        models, names = self._models(inputs, classes, labels, kernel, rng, weights)
+        self._keep(models, names, inputs, **self._named(classes))
+        return self
+
+    def _require_classes(self, targets: np.ndarray) -> None:
+        """ValueError for targets that are no classes to scikit-learn."""
+        check_classification_targets(targets)
+
+    @staticmethod
+    def _named(classes: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the fitted attributes of the classes [C]: ``classes_`` are sorted."""
+        return {"classes_": classes}
+
+    def _encoded(self, targets: np.ndarray, y: object) -> tuple[np.ndarray, np.ndarray]:
+        """Classes [C] in order, and where each of the targets [N] is among them; ``y`` is unchecked."""
+        return np.unique(targets, return_inverse=True)
+
+    def _models(
+        self,
+        X: np.ndarray,
+        classes: np.ndarray,
+        labels: np.ndarray,
+        kernel: Kernel,
+        rng: np.random.Generator,
+        weights: np.ndarray | None,
+    ) -> tuple[list[LatentModel], list[str]]:
+        """The latent functions, of two classes one, and what a warning calls their fits."""
+        positive = [1] if len(classes) == 2 else list(range(len(classes)))
+        settings = self._settings.of(self, 0.0, likelihood=self._likelihood(), weights=weights)
+        fit_one = self._fitter(X, kernel, settings, rng)
+        models = [fit_one(np.where(labels == c, 1.0, -1.0)) for c in positive]
+        return models, [f"class {classes[c]!s} against the rest" for c in positive]
+
+    @on_snapshot
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
+        """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
+        if self._corrected:
+            return self._corrected_log_proba(self._inputs(X))
+        moments = self._moments(X)
+        likelihood, ones = self.models_[0].likelihood, np.ones(len(moments[0][0]))
+        if len(moments) == 1:
+            return np.stack(
+                [likelihood.log_predictive(sign * ones, *moments[0]) for sign in (-1.0, 1.0)], axis=1
+            )
+        each = np.stack(
+            [likelihood.log_predictive(ones, *pair) for pair in moments],
+            axis=1,
+        )
+        return each - logsumexp(each, axis=1, keepdims=True)
+
+    def _corrected_log_proba(self, X: np.ndarray) -> np.ndarray:
+        """Return log probabilities [N*, C] of the corrected densities, normalised after quadrature."""
+        signs, ones = ((-1.0, 1.0) if len(self.models_) == 1 else (1.0,)), np.ones(len(X))
+        models = self.models_
+        log_probabilities = [model.log_predictive(X, [sign * ones for sign in signs]) for model in models]
+        each = np.stack([log_p for of_model in log_probabilities for log_p in of_model], axis=1)
+        return each - logsumexp(each, axis=1, keepdims=True)
+
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Probabilities [N*, C] of ``classes_``, latent functions integrated out.
+
+        For C > 2 classes the one-vs-rest probabilities divided by their sum.
+
+        Raises
+        ------
+        ValueError
+            For bad inputs.
+        ArithmeticError
+            If a variance is lost to rounding.
+        NotFittedError
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    @on_snapshot
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """The most probable of ``classes_`` [N*]; errors as `predict_proba`."""
+        best = np.argmax(self.predict_log_proba(X), axis=1)
+        return self.classes_[best]
+
+    def _with_class_weights(
+        self, classes: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
+    ) -> np.ndarray | None:
+        """Weights [N] of rows times those of their classes, ``classes[labels]``.
+
+        "balanced" gives every class the same weight in all, and the rows 1 in the mean.
+        """
+        if self.class_weight is None:
+            return weights
+        if not isinstance(self.class_weight, dict):
+            choice("class_weight", self.class_weight, ("balanced",))
+        rows = np.ones(len(labels)) if weights is None else weights
+        if self.class_weight == "balanced":
+            each = np.sum(rows) / (len(classes) * np.bincount(labels, rows))
+        else:
+            each = compute_class_weight(self.class_weight, classes=classes, y=classes[labels])
+            for kind, weight in zip(classes, each, strict=True):
+                if not weight > 0:
+                    raise ValueError(
+                        f"class_weight must be positive, got {weight:g} of class {kind!s}: a class that is "
+                        "not to count is left out by its rows, of X and y"
+                    )
+        return none_if_ones(rows * each[labels])
+
+    def _likelihood(self) -> Likelihood:
+        """The likelihood; ValueError unless it is one of labels."""
+        if isinstance(self.likelihood, str):
+            choice("likelihood", self.likelihood, LIKELIHOODS)
+        likelihood = likelihoods.get(self.likelihood)
+        if isinstance(likelihood, type) or not hasattr(likelihood, "tilted") or not of_labels(likelihood):
+            raise ValueError(f"the likelihood of a classifier is one of labels -1 and +1, got {likelihood!r}")
+        return likelihood
+
+
+@parameters
+class GPClassifier(Classifier, DenseEstimator):
     """Gaussian-process classification by EP, QP, VB, Power EP or relaxed EP; O(N^3) a class.
 
     Two classes have one latent function. C > 2 have C, each fitted by itself to its class against the rest,
@@ -121,8 +314,6 @@ class GPClassifier(Classifier):
     True
     """
 
-    cv: int = 3
-    penalty: float = 0.1
     projection: Projector | None = None
     correction: str | None = None
     multi_class: str = "one_vs_rest"
@@ -139,12 +330,12 @@ class GPClassifier(Classifier):
         choice("multi_class", self.multi_class, ("one_vs_rest", "joint", "joint-kernels"))
         if self.multi_class == "one_vs_rest" or len(classes) == 2:
             return super()._models(X, classes, labels, kernel, rng, weights)
-        X, labels, weights = repeated(X, labels, weights)
+        X, labels, weights = repeat_rows(X, labels, weights)
         settings = dense.DenseSettings.of(self, 0.0, likelihood=self._likelihood(), weights=weights)
         each = self.multi_class == "joint-kernels"
         return [joint.fit_joint(X, labels, len(classes), kernel, settings, rng, each)], ["the fit"]
 
-    @of_one_fit
+    @on_snapshot
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
         check_is_fitted(self, "models_")
@@ -153,7 +344,7 @@ class GPClassifier(Classifier):
             return model.log_proba(self._inputs(X))
         return super().predict_log_proba(X)
 
-    @of_one_fit
+    @on_snapshot
     def sample_latent(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draws [N*, n_samples] at ``X`` [N*, D], for C > 2 classes [N*, C, n_samples], as of all estimators.
 
@@ -167,17 +358,6 @@ class GPClassifier(Classifier):
         mean, covariance = model.together(self._inputs(X))
         draws = gaussians(mean.ravel(), covariance, n_samples, generator(random_state))
         return draws.reshape(*mean.shape, n_samples).swapaxes(0, 1)
-
-    def _fitter(
-        self,
-        X: np.ndarray,
-        kernel: Kernel,
-        likelihood: Likelihood,
-        rng: np.random.Generator,
-        weights: np.ndarray | None,
-    ) -> Callable[[np.ndarray], Model]:
-        settings = dense.DenseSettings.of(self, 0.0, likelihood=likelihood, weights=weights)
-        return lambda y: dense.fit_dense(X, y, kernel, settings, rng, stratified=True)
 
 
 @parameters
@@ -253,25 +433,6 @@ class SparseGPClassifier(Classifier, PseudoInputs):
     inference: str = field(default="power-ep", kw_only=False)
     move_pseudo_inputs: bool = False
     correction: str | None = None
-
-    def _fitter(
-        self,
-        X: np.ndarray,
-        kernel: Kernel,
-        likelihood: Likelihood,
-        rng: np.random.Generator,
-        weights: np.ndarray | None,
-    ) -> Callable[[np.ndarray], Model]:
-        settings = sparse.SparseSettings.of(self, 0.0, likelihood=likelihood, weights=weights)
-        seen, Z = self._start(X, rng)
-
-        def fit_one(y: np.ndarray) -> Model:
-            if np.ptp(y[seen]) == 0 and settings.optimise is not None:
-                raise ValueError(ONE_CLASS)
-            learned = sparse.fit_sparse(X[seen], y[seen], kernel, Z, settings.of_rows(seen), rng)
-            return self._of_all(X, y, learned, seen, settings)
-
-        return fit_one
 
     @available_if(in_batches)  # type: ignore[untyped-decorator] # scikit-learn has no types
     def partial_fit(

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
-from tilted.estimators import dense, sparse
-from tilted.estimators.base import generator, parameters
-from tilted.estimators.models import Settings, choice
-from tilted.estimators.pseudo import SparseTargets
-from tilted.estimators.rows import weighed
-from tilted.estimators.targets import Targets
+from tilted.estimators import dense
+from tilted.estimators.base import DenseEstimator, parameters
+from tilted.estimators.models import choice
+from tilted.estimators.regressors import Regressor, SparseRegressor, Start
 from tilted.inference.options import Options
 from tilted.learning.mean import EVEN
-from tilted.learning.starts import noted, start_kernel, start_variance
+from tilted.learning.starts import start_variance
 from tilted.likelihoods.exponential_link import Counts, NegativeBinomial, PoissonRates
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.real_counts import RealCounts
 
 if TYPE_CHECKING:
-    from tilted.kernels.contract import Kernel
+    from tilted.estimators.models import LatentModel, Settings
     from tilted.likelihoods.contract import Likelihood
 
 REAL_COUNTS = (
@@ -46,86 +43,53 @@ NO_COUNTS = "every count is 0: the evidence is highest at rate 0, where the lear
 
 
 @parameters
-class CountTargets(Targets):
-    """A regression of counts, which knows how to fit its ``_model`` (a `Model`) by its ``_settings``."""
-
-    _settings: ClassVar[type[Settings]]
+class CountRegressor(Regressor):
+    """A regression of counts."""
 
     correction: str | None = None
     options: Options | None = None
     likelihood: Likelihood | str = "poisson-square"
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the latent function.
-
-        Parameters
-        ----------
-        X : array-like [N, D]
-        y : array-like [N]
-            Counts >= 0, for "poisson-square" at most 100,000. Others than whole numbers, as counts by their
-            exposure with that as ``sample_weight``, are taken with one warning by "poisson-square" and
-            "poisson-exp" (`RealCounts`, `PoissonRates`).
-        sample_weight : array-like [N], optional
-            Powers of the rows' likelihood factors: a whole one is as good as that many rows, 0 as none.
-
-        Returns
-        -------
-        self
-            A ConvergenceWarning says where the search or its sites did not converge.
-
-        Raises
-        ------
-        ValueError
-            For negative, missing or infinite values, shapes that do not match, unknown settings, and a
-            search of the evidence at mean 0.
-        ArithmeticError
-            If there is no proper posterior at the start; with a learned mean or pseudo-points, also if the
-            sites do not converge there.
-        """
-        inputs, targets = self._begin(X, y, y_numeric=True)
-        inputs, targets, weights = self._merged(*weighed(inputs, targets, sample_weight))
+    def _start_values(self, targets: np.ndarray, weights: np.ndarray | None) -> Start:
         if isinstance(self.likelihood, str):
             choice("likelihood", self.likelihood, tuple(COUNTS))
         likelihood: Any = COUNTS[self.likelihood] if isinstance(self.likelihood, str) else self.likelihood
-        if not isinstance(likelihood, PoissonSquare | Counts):
+        square = isinstance(likelihood, PoissonSquare)
+        if not (square or isinstance(likelihood, Counts)):
             raise ValueError(
                 f"likelihood must be one of counts, a name or an object such as NegativeBinomial(0.5), "
                 f"got {likelihood!r}"
             )
-        counts, square = self._checked(likelihood, targets), isinstance(likelihood, PoissonSquare)
+        counts = self._checked(likelihood, targets)
         inverse = np.sqrt if square else np.log
         number = len(counts) if weights is None else np.sum(weights)
         total = np.sum(counts if weights is None else weights * counts)
         level = float(inverse((total + 0.5 * min(1.0, number)) / number))
-        learned = bool(np.any(counts))
-        settings = self._settings.of(
-            self, level, likelihood=likelihood, learn_likelihood=learned, weights=weights
-        )
-        if square and settings.mean == 0 and settings.optimise in dense.EVIDENCES:
-            raise ValueError(EVEN)
-        if square and settings.mean == 0:
-            warnings.warn(BOTH_SIGNS, UserWarning, stacklevel=2)
-        variance = start_variance(settings.likelihood, counts, level, weights)
-        kernel = start_kernel(self.kernel, inputs, self.ard, variance, weights)
-        rng = generator(self.random_state)
-        model = self._model(inputs, counts, kernel, settings, rng)
-        dispersed = isinstance(likelihood, NegativeBinomial) and settings.optimise in dense.EVIDENCES
-        for note in [NO_COUNTS] * settings.learn_mean + [NO_DISPERSION] * dispersed:
-            if not learned:
-                warnings.warn(note, UserWarning, stacklevel=2)
-                model = replace(model, status=noted(model.status, note))
-        self._keep([model], ["the fit"], inputs)
-        return self
+        variance = start_variance(likelihood, counts, level, weights)
+        return Start(counts, likelihood, level, variance, learn_likelihood=bool(np.any(counts)))
+
+    def _resolved(self, settings: Settings, start: Start) -> Settings:
+        """Return the settings; ValueError for a search where f and -f have the same likelihood."""
+        if isinstance(start.likelihood, PoissonSquare) and settings.mean == 0:
+            if settings.optimise in dense.EVIDENCES:
+                raise ValueError(EVEN)
+            warnings.warn(BOTH_SIGNS, UserWarning, stacklevel=3)
+        return settings
+
+    def _notes(self, model: LatentModel, start: Start, settings: Settings) -> tuple[list[str], list[str]]:
+        dispersed = isinstance(start.likelihood, NegativeBinomial) and settings.optimise in dense.EVIDENCES
+        notes = [NO_COUNTS] * settings.learn_mean + [NO_DISPERSION] * dispersed
+        return ([] if start.learn_likelihood else notes), []
 
     @staticmethod
     def _checked(likelihood: Any, targets: ArrayLike) -> np.ndarray:
         """Counts [N] as floats, with a warning of those that are no whole numbers."""
         counts = likelihood.domain(targets)
         if np.any(counts != np.floor(counts)):
-            warnings.warn(REAL_COUNTS, UserWarning, stacklevel=3)
+            warnings.warn(REAL_COUNTS, UserWarning, stacklevel=4)
         return counts
 
-    _given = _checked
+    _scored_targets = _checked
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -134,7 +98,7 @@ class CountTargets(Targets):
 
 
 @parameters
-class GPPoissonRegressor(CountTargets):
+class GPPoissonRegressor(CountRegressor, DenseEstimator):
     """Regression of counts, of rate f^2 or e^f, f a Gaussian process [Zhang 2020, appendix C.2]; O(N^3).
 
     Parameters
@@ -185,19 +149,9 @@ class GPPoissonRegressor(CountTargets):
     True
     """
 
-    _settings = dense.DenseSettings
-
-    cv: int = 3
-    penalty: float = 0.1
-
-    def _model(
-        self, X: np.ndarray, y: np.ndarray, kernel: Kernel, settings: Any, rng: np.random.Generator
-    ) -> Any:
-        return dense.fit_dense(X, y, kernel, settings, rng, stratified=False)
-
 
 @parameters
-class SparseGPPoissonRegressor(SparseTargets, CountTargets):
+class SparseGPPoissonRegressor(SparseRegressor, CountRegressor):
     """Regression of counts through M pseudo-points [Bui et al. 2017], as many as there may be; O(N M^2).
 
     Parameters
@@ -229,13 +183,4 @@ class SparseGPPoissonRegressor(SparseTargets, CountTargets):
     True
     """
 
-    _settings = sparse.SparseSettings
-
     move_pseudo_inputs: bool = False
-
-    def _model(
-        self, X: np.ndarray, y: np.ndarray, kernel: Kernel, settings: Any, rng: np.random.Generator
-    ) -> Any:
-        seen, Z = self._start(X, rng)
-        learned = sparse.fit_sparse(X[seen], y[seen], kernel, Z, settings.of_rows(seen), rng)
-        return self._of_all(X, y, learned, seen, settings)

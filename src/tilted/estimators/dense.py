@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilted import api, corrections
 from tilted.corrections import learning as corrected_learning
 from tilted.corrections.marginals import SAMPLED
-from tilted.estimators.models import Settings, choice, finite, standing, unraised
-from tilted.estimators.search import by_cross_validation, candidates
+from tilted.estimators.models import LatentModel, Settings, choice, finite, unraised
 from tilted.inference import rep
 from tilted.inference.options import require_whole
 from tilted.inference.pep import power_rule
 from tilted.inference.relaxations import Relaxation
-from tilted.inference.result import Status
+from tilted.inference.result import Inference, Status
+from tilted.kernels.stationary import Stationary
+from tilted.learning import averages
 from tilted.learning import dense as hyperparameters
 from tilted.learning import likelihood as with_likelihood
 from tilted.learning import mean as means
@@ -26,7 +29,7 @@ from tilted.learning.dense import Problem
 from tilted.learning.likelihood import coordinates_of
 from tilted.learning.search import Search
 from tilted.learning.site_starts import first_sites
-from tilted.learning.starts import best_of, noted, places
+from tilted.learning.starts import NO_LENGTHSCALE, best_of, places, with_notes
 from tilted.numerics.chunks import in_chunks
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
     from tilted.learning.priors import LogNormal
     from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.dense import DenseState
 
 SEARCH = Search("log", max_iterations=1000)  # whose tolerances mean the same whatever the units of the inputs
 NO_EVIDENCE = (
@@ -43,12 +47,14 @@ NO_EVIDENCE = (
 )
 EVIDENCES = OWN, EP_EVIDENCE, CORRECTED = "evidence", "ep-evidence", "corrected-evidence"
 NO_WEIGHTS = "relaxed EP (inference='rep') takes no weights"
+LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the cross-validated kernels, in units of the start's
+VARIANCES = (1.0, 10.0)
 NO_LEARNED_MEAN = "relaxed EP (inference='rep') has no evidence to learn a mean by: give mean as a number"
 
 
 @dataclass(frozen=True)
 class DenseSettings(Settings):
-    """How a dense model is fitted; as the parameters of ``GPClassifier``.
+    """Settings of a dense fit: the parameters of ``GPClassifier``.
 
     ``learn_likelihood`` says whether a search of the evidence moves parameters of the likelihood too.
     """
@@ -85,14 +91,14 @@ class DenseSettings(Settings):
 
     @property
     def method(self) -> str | Rule:
-        """What ``tilted.fit`` knows the inference by."""
+        """The inference as ``tilted.fit`` takes it."""
         if not isinstance(self.inference, str):
             return self.inference
         return power_rule(self.power) if self.inference == "power-ep" else self.inference
 
 
 @dataclass(frozen=True)
-class DenseModel:
+class DenseModel(LatentModel):
     """A fitted dense model of one latent function.
 
     Attributes
@@ -101,86 +107,49 @@ class DenseModel:
         Of ``tilted.fit``; that of relaxed EP holds a ``rep.Relaxed``.
     status : Status
     correction : str or None
-        Of predictions and of the evidence.
     """
 
     fit: api.Fit
     status: Status
     correction: str | None = None
-    Z: ClassVar[None] = None
+
+    @property
+    def inference(self) -> Inference[DenseState]:
+        return self.fit.inference
 
     @property
     def kernel(self) -> Kernel:
-        """With the hyperparameters used."""
         return self.fit.kernel
 
     @property
     def likelihood(self) -> Likelihood:
-        """As fitted with."""
         return self.fit.problem.likelihood
 
     @property
     def mean(self) -> float:
-        """The prior mean."""
         return self.fit.problem.mean
 
     @property
     def fitted_mean(self) -> np.ndarray:
-        """Posterior mean [N] of the latent function at the training inputs."""
-        return self.fit.inference.state.marginals.mean
+        return self.inference.state.marginals.mean
 
-    @property
-    def theta(self) -> np.ndarray:
-        """Logarithms [P] of the kernel's parameters."""
-        return np.log(self.kernel.parameters())
+    def _moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.fit.predict_latent(X)
 
-    @property
-    def log_evidence(self) -> float | None:
-        """In nats; None for relaxed EP."""
-        return getattr(self.fit.inference, "log_evidence", None)
-
-    @property
-    def standing(self) -> float:
-        """The log evidence, -inf where that is unsound."""
-        return standing(self.fit.inference)
-
-    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of the latent function, in chunks, corrected where that was asked for."""
-        return self.fit.predict_latent(X, self.correction)
-
-    def means(self, X: np.ndarray) -> np.ndarray:
-        """The means [N*] alone, which need no variance that rounding may have lost."""
-        if self.correction is not None:
-            return self.moments(X)[0]
-        problem, weights = self.fit.problem, self.fit.inference.state.weights
-        parts = [self.kernel.matrix(inputs, problem.X) @ weights for inputs in in_chunks(X)]
-        return problem.mean + np.concatenate(parts)
-
-    def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
-        """Log predictive densities [N*], corrected, of several vectors of targets [N*], all in the domain."""
-        found = self.corrected(X)
-        return [found.resolved(y) for y in targets]
+    def _means(self, X: np.ndarray) -> np.ndarray:
+        problem, weights = self.fit.problem, self.inference.state.weights
+        means = [self.kernel.matrix(rows, problem.X) @ weights for rows in in_chunks(X)]
+        return problem.mean + np.concatenate(means)
 
     def corrected(self, X: np.ndarray) -> corrections.Corrected:
-        """Corrected posterior of the latent function at ``X`` [N*, D]."""
         return self.fit.corrected_or_warned(X, str(self.correction))
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*] and covariance [N*, N*]: K** - K*f (K + T^-1)^-1 Kf*."""
-        state, cross = self.fit.inference.state, self.kernel.matrix(X, self.fit.problem.X)
+        state, cross = self.inference.state, self.kernel.matrix(X, self.fit.problem.X)
         return self.mean + cross @ state.weights, state.covariance(cross, self.kernel.matrix(X))
 
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
-        """Log evidence at ``theta`` from flat sites, its gradient [P] in ``theta`` if asked for, the status.
-
-        With a correction it is EP's at second order where that is to be trusted, or that of draws; the status
-        says so.
-
-        Raises
-        ------
-        ValueError
-            For relaxed EP.
-        """
         if self.log_evidence is None:
             raise ValueError(NO_EVIDENCE)
         problem, kernel = self.fit.problem, self.kernel.with_parameters(np.exp(theta))
@@ -225,7 +194,7 @@ def fit_dense(
     """
     timed = settings.timed()
     if settings.optimise is None:
-        model = _as_it_is(X, y, kernel, timed)
+        model = _fixed(X, y, kernel, timed)
     elif settings.optimise == "cv":
         model = _cross_validated(X, y, kernel, timed, rng, stratified)
     elif settings.optimise == OWN:
@@ -237,12 +206,12 @@ def fit_dense(
     return replace(model, fit=replace(model.fit, problem=problem))
 
 
-def _as_it_is(
+def _fixed(
     X: np.ndarray, y: np.ndarray, kernel: Kernel, settings: DenseSettings, note: str = ""
 ) -> DenseModel:
     """The model at the kernel given, with a note."""
     fit = _fit(X, y, kernel, settings)
-    return DenseModel(fit, noted(fit.status, note), settings.correction)
+    return DenseModel(fit, with_notes(fit.status, note), settings.correction)
 
 
 def _cross_validated(
@@ -262,10 +231,10 @@ def _cross_validated(
 
     folds, weights = settings.cv, settings.weights
     kernel, note = by_cross_validation(fold, X, y, at, folds, stratified, seed, weights, settings.deadline)
-    scales = [one.parameters()[1] for one in at]
+    scales = [candidate.parameters()[1] for candidate in at]
     if kernel.parameters()[1] in (min(scales), max(scales)):
         note += "; its lengthscales are at the edge of the grid"
-    return _as_it_is(X, y, kernel, settings, note)
+    return _fixed(X, y, kernel, settings, note)
 
 
 def _searched(
@@ -284,7 +253,7 @@ def _searched(
         on = settings.likelihood, settings.mean, kernels, prior, settings.weights, settings.deadline
         kernels = places(X, y, *on)
     best, note = best_of(search, kernels, prior, settings.deadline)
-    return DenseModel(best.fit, noted(best.status, note), settings.correction)
+    return DenseModel(best.fit, with_notes(best.status, note), settings.correction)
 
 
 def _by_ep(
@@ -301,14 +270,14 @@ def _by_ep(
         prior, search = settings.prior(kernel), settings.search or SEARCH
         tuned, trusted = corrected_learning.maximise(problem, at, search, sites, prior)
         at, sites = tuned.kernel, tuned.inference.sites
-        status = noted(tuned.status, f"EP's: {status.message}")
+        status = with_notes(tuned.status, f"EP's: {status.message}")
         if not trusted:
             warnings.warn(tuned.status.message, corrections.CorrectionWarning, stacklevel=5)
     there = replace(settings, optimise=None, likelihood=problem.likelihood, mean=problem.mean, start=sites)
     fit = _fit(X, y, at, replace(there, learn_mean=False))
     converged = status.converged and fit.status.converged
     searched = replace(fit.status, converged=converged, evaluations=status.evaluations)
-    status = noted(searched, status.message)
+    status = with_notes(searched, status.message)
     return DenseModel(replace(fit, status=status), status, settings.correction)
 
 
@@ -341,3 +310,100 @@ def _relaxed(problem: Problem, kernel: Kernel, penalty: float) -> api.Fit:
     relaxed = rep.infer(prior, problem.likelihood, problem.y, relaxation, problem.options)
     seconds = time.perf_counter() - began
     return api.Fit(problem, kernel, relaxed, relaxed.status, seconds)  # type: ignore[arg-type]  # no evidence
+
+
+def candidates(kernel: Kernel) -> list[Kernel]:
+    """Kernels a cross-validation tries: `VARIANCES` times `LENGTHSCALES` times those of ``kernel``.
+
+    ValueError if it has no lengthscale of its own.
+    """
+    if not isinstance(kernel, Stationary):
+        raise ValueError(f"optimise='cv' {NO_LENGTHSCALE}, got {kernel!r}")
+    scales = np.asarray(kernel.lengthscale)
+    return [
+        replace(kernel, variance=v * kernel.variance, lengthscale=s * scales)  # type: ignore[arg-type]
+        for v in VARIANCES
+        for s in LENGTHSCALES
+    ]
+
+
+def by_cross_validation(
+    fit_at: Callable[[np.ndarray, Kernel], api.Fit],
+    X: np.ndarray,
+    y: np.ndarray,
+    kernels: list[Kernel],
+    folds: int,
+    stratified: bool,
+    seed: int,
+    weights: np.ndarray | None = None,
+    deadline: float = math.inf,
+) -> tuple[Kernel, str]:
+    """The kernel with the highest mean log predictive density of left-out targets.
+
+    Parameters
+    ----------
+    fit_at : callable
+        (rows to fit on, kernel) -> the fit.
+    X, y : arrays [N, D], [N]
+    kernels : list
+        Candidates.
+    folds : int
+        Shuffled by ``seed``; ``stratified`` keeps the shares of the labels in them.
+    weights : array [N], optional
+        Of the targets in the score.
+    deadline : float
+        Of `time.monotonic`: no further kernel is tried after it, once one has a score.
+
+    Returns
+    -------
+    kernel
+    note : str
+        The score, and of candidates without one, of those not tried, and of runs that did not converge
+        (scored where they were).
+
+    Raises
+    ------
+    ValueError
+        If a class has fewer than two members, or there are fewer targets than folds.
+    ArithmeticError
+        If no candidate has a score.
+    """
+    from sklearn.model_selection import KFold, StratifiedKFold  # takes as long as all else here together
+
+    if stratified:
+        fewest = int(np.min(np.unique(y, return_counts=True)[1]))
+        if fewest < 2:
+            raise ValueError("cross-validation needs at least 2 members of every class, got 1")
+        folds = min(folds, fewest)
+    splitter = (StratifiedKFold if stratified else KFold)(folds, shuffle=True, random_state=seed)
+    splits, unsettled = list(splitter.split(X, y)), 0
+    tested = None if weights is None else weights[np.concatenate([test for _, test in splits])]
+    scores: list[tuple[float, Kernel]] = []
+    failed: list[str] = []
+    tried = 0
+    for kernel in kernels:
+        if scores and time.monotonic() >= deadline:
+            break
+        tried += 1
+        densities = []
+        try:
+            for train, test in splits:
+                model = fit_at(train, kernel)
+                unsettled += not model.status.converged
+                densities.append(model.log_predictive(X[test], y[test]))
+        except ArithmeticError as error:
+            failed.append(str(error))
+            continue
+        scores.append((averages.mean(np.concatenate(densities), tested), kernel))
+    if not scores:
+        raise ArithmeticError(f"no kernel has a cross-validated score ({failed[0]})")
+    score, kernel = max(scores, key=lambda pair: pair[0])
+    note = f"one of {tried} kernels tried, by {folds}-fold cross-validation"
+    if tried < len(kernels):
+        note += f" (the time was up for {len(kernels) - tried} more)"
+    note += f", {score:.3g} nats a target left out"
+    if failed:
+        note += f", {len(failed)} failed ({failed[0]})"
+    if unsettled:
+        note += f", {unsettled} runs not converged"
+    return kernel, note

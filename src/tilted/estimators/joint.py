@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
 from tilted.estimators.dense import SEARCH, DenseSettings
-from tilted.estimators.models import standing, unraised
-from tilted.estimators.per_class import PerClass, prior_of_each
+from tilted.estimators.models import LatentModel, unraised
 from tilted.gaussian import require_positive
 from tilted.inference import rule_of
 from tilted.inference.ep import EP
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
 from tilted.inference.result import Inference, Status
+from tilted.kernels.compound import free_parameters_of
 from tilted.learning import dense as hyperparameters
 from tilted.learning.dense import Problem
-from tilted.learning.starts import PART, ROUGHLY, around, best_of, noted, peaks
+from tilted.learning.priors import LogNormal
+from tilted.learning.starts import PART, ROUGHLY, around, best_of, peaks, with_notes
 from tilted.likelihoods.probit import Probit
 from tilted.numerics.chunks import among_sorted, in_chunks
 from tilted.numerics.largest import log_largest
@@ -28,10 +29,65 @@ if TYPE_CHECKING:
     from tilted.gaussian import Sites
     from tilted.inference.rule import Rule
     from tilted.kernels.contract import Kernel
-    from tilted.learning.priors import LogNormal
     from tilted.likelihoods.contract import Likelihood
 
 INFERENCES = "ep", "power-ep", "vb"
+
+
+@dataclass(frozen=True)
+class PerClass:
+    """Kernels of C functions, all of one kind.
+
+    What a kernel has for gradients and predictions at dense posteriors, with matrices [C, N, N2] and
+    diagonals [C, N]; parameters are those of one class after the other.
+    """
+
+    each: tuple[Kernel, ...]
+
+    @classmethod
+    def repeated(cls, kernel: Kernel, classes: int) -> Self:
+        """So many times the same kernel."""
+        return cls((kernel,) * classes)
+
+    def parameters(self) -> np.ndarray:
+        """The parameters of all classes [C P]."""
+        return np.concatenate([kernel.parameters() for kernel in self.each])
+
+    def free_parameters(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the parameters of all classes [C P], and their derivatives in :meth:`parameters` [C P]."""
+        values, slopes = zip(*(free_parameters_of(kernel) for kernel in self.each), strict=True)
+        return np.concatenate(values), np.concatenate(slopes)
+
+    def with_parameters(self, values: np.ndarray) -> Self:
+        """Return kernels with other parameter values, ordered as in :meth:`parameters`."""
+        vectors = np.split(np.asarray(values), len(self.each))
+        return type(self)(
+            tuple(k.with_parameters(vector) for k, vector in zip(self.each, vectors, strict=True))
+        )
+
+    def distances(self, X: np.ndarray) -> Any:
+        """Return the values that matrices of all classes at the same ``X`` [N, D] share."""
+        return self.each[0].distances(X)
+
+    def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: Any = None) -> np.ndarray:
+        """Covariance matrices [C, N, N2]."""
+        return np.stack([kernel.matrix(X, X2, distances=distances) for kernel in self.each])
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        """Prior variances [C, N]."""
+        return np.stack([kernel.diagonal(X) for kernel in self.each])
+
+    def contract_gradient(
+        self, X: np.ndarray, K: np.ndarray, G: np.ndarray, distances: Any = None
+    ) -> np.ndarray:
+        """sum_ij G_cij dK_cij/dtheta [C P] for the matrices K [C, N, N] at ``X``."""
+        terms = zip(self.each, K, G, strict=True)
+        return np.concatenate([k.contract_gradient(X, K_c, G_c, distances) for k, K_c, G_c in terms])
+
+
+def prior_of_each(prior: LogNormal | None, classes: int) -> LogNormal | None:
+    """Return the prior on the parameters of all classes, the same for each."""
+    return prior and LogNormal(prior.medians * classes, prior.sds * classes)
 
 
 @dataclass(frozen=True)
@@ -45,9 +101,9 @@ class JointProblem(Problem):
     def of(
         cls, X: np.ndarray, labels: np.ndarray, classes: int, rule: Rule, options: Options
     ) -> JointProblem:
-        """Of inputs [N, D] and labels [N]."""
-        ones = np.ones(len(X) * (classes - 1))
-        return cls(X, ones, Probit(), rule, 0.0, options, labels=labels, classes=classes)
+        """Build the problem of inputs [N, D] and labels [N]."""
+        pair_labels = np.ones(len(X) * (classes - 1))
+        return cls(X, pair_labels, Probit(), rule, 0.0, options, labels=labels, classes=classes)
 
     def posterior(self, kernel: Kernel) -> Joint:  # type: ignore[override] # its states are of the same use
         """The prior of all functions under ``kernel``."""
@@ -55,28 +111,19 @@ class JointProblem(Problem):
 
 
 @dataclass(frozen=True)
-class JointModel:
-    """A fitted model of C latent functions: a `Model` whose moments have a column for every function."""
+class JointModel(LatentModel):
+    """A fitted model of C latent functions, whose moments have a column for every function."""
 
     problem: JointProblem
     kernel: Kernel
     inference: Inference[JointState]
     status: Status
+    mean: float = field(default=0.0, init=False)
 
     @property
     def likelihood(self) -> Likelihood:
-        """Of the pairs."""
+        """The likelihood of the pairs of classes."""
         return self.problem.likelihood
-
-    @property
-    def Z(self) -> None:
-        """No pseudo-inputs."""
-        return
-
-    @property
-    def mean(self) -> float:
-        """The prior mean."""
-        return 0.0
 
     @property
     def fitted_mean(self) -> np.ndarray:
@@ -84,41 +131,26 @@ class JointModel:
         mean = self.inference.state.mean
         return mean - np.mean(mean, axis=1, keepdims=True)
 
-    @property
-    def theta(self) -> np.ndarray:
-        """Logarithms [P] of the kernel's parameters."""
-        return np.log(self.kernel.parameters())
-
-    @property
-    def log_evidence(self) -> float:
-        """In nats, of all labels."""
-        return self.inference.log_evidence
-
-    @property
-    def standing(self) -> float:
-        """The log evidence, -inf where that is unsound."""
-        return standing(self.inference)
-
     def _predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*, C] and covariance between the classes [N*, C, C], in chunks."""
         state, problem = self.inference.state, self.problem
-        parts = [
+        chunks = [
             state.predict(self.kernel.matrix(rows, problem.X), self.kernel.diagonal(rows))
             for rows in in_chunks(X)
         ]
-        means, covariances = (np.concatenate(part) for part in zip(*parts, strict=True))
+        means, covariances = map(np.concatenate, zip(*chunks, strict=True))
         require_positive(np.diagonal(covariances, axis1=1, axis2=2))
         return means, covariances
 
-    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances [N*, C] of the functions."""
         mean, covariance = self._predict(X)
         return mean, np.diagonal(covariance, axis1=1, axis2=2)
 
-    def means(self, X: np.ndarray) -> np.ndarray:
+    def _means(self, X: np.ndarray) -> np.ndarray:
         """The means [N*, C] alone."""
-        of, state = self.problem.X, self.inference.state
-        return np.concatenate([state.means(self.kernel.matrix(some, of)) for some in in_chunks(X)])
+        inputs, state = self.problem.X, self.inference.state
+        return np.concatenate([state.means(self.kernel.matrix(rows, inputs)) for rows in in_chunks(X)])
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*, C] and covariances [N*, N*, C] of each function by itself."""
@@ -154,8 +186,8 @@ def require_joint(settings: DenseSettings) -> None:
         "correction=None": settings.correction is None,
         "whole weights, of rows and classes": settings.weights is None,
     }
-    for needed, found in sound.items():
-        if not found:
+    for needed, met in sound.items():
+        if not met:
             raise ValueError(f"multi_class='joint' needs {needed}")
 
 
@@ -189,8 +221,8 @@ def fit_joint(
     problem, prior = JointProblem.of(X, labels, classes, rule, options), settings.prior(kernel)
 
     def search(start: Kernel, prior: LogNormal | None = prior, sites: Sites | None = None) -> JointModel:
-        found = hyperparameters.maximise(problem, start, settings.search or SEARCH, sites, prior)
-        return JointModel(problem, found.kernel, found.inference, found.status)  # type: ignore[arg-type]
+        tuned = hyperparameters.maximise(problem, start, settings.search or SEARCH, sites, prior)
+        return JointModel(problem, tuned.kernel, tuned.inference, tuned.status)  # type: ignore[arg-type]
 
     if settings.optimise is None:
         inference = hyperparameters.infer_at(problem, kernel)
@@ -204,8 +236,8 @@ def fit_joint(
         starts += around(kernel, settings.n_restarts, rng)
         model, note = best_of(search, starts, prior, settings.deadline)
         if per_class:
-            alike = cast("Kernel", PerClass.alike(model.kernel, classes))
-            model = search(alike, prior_of_each(prior, classes), model.inference.sites)
+            kernels = cast("Kernel", PerClass.repeated(model.kernel, classes))
+            model = search(kernels, prior_of_each(prior, classes), model.inference.sites)
             note = f"from the kernel of all classes, {note or 'one start'}"
     problem = replace(problem, options=settings.untimed(options))
-    return replace(model, problem=problem, status=noted(model.status, note))
+    return replace(model, problem=problem, status=with_notes(model.status, note))

@@ -1,13 +1,14 @@
-"""What dense and sparse models have in common: settings, which check themselves, and a contract."""
+"""Settings of a fit, which check themselves, and the base of all fitted models."""
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, cast
 
 import numpy as np
 
@@ -22,28 +23,31 @@ from tilted.learning.starts import around, promising
 from tilted.numerics.words import nearest
 
 if TYPE_CHECKING:
+    from tilted import corrections
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.collapsed import Collapsed
 
 SEARCHED = Options(
     max_sweeps=100, min_damping=0.02, fallback=False
 )  # a search steps back from where that is not enough
 MOST_RESTARTS = 10_000
-LEARNED = "constant"  # what stands for a prior mean learned by evidence
+LEARNED = "constant"  # the prior mean is learned by evidence
+NOT_CORRECTED = "corrections are of models that keep their rows: not with batch_size"
 
 
 Call = ParamSpec("Call")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
-def unraised(function: Callable[Call, Made]) -> Callable[Call, Made]:
+def unraised(function: Callable[Call, Result]) -> Callable[Call, Result]:
     """The function without the caller's ``np.seterr(...="raise")``.
 
     A search would take an underflow, which is right, for a failed evaluation, and end elsewhere.
     """
 
     @wraps(function)
-    def run(*arguments: Call.args, **named: Call.kwargs) -> Made:
+    def run(*arguments: Call.args, **named: Call.kwargs) -> Result:
         quiet = {kind: "ignore" for kind, how in np.geterr().items() if how in ("raise", "call")}
         with np.errstate(**quiet):  # type: ignore[arg-type] # names of kinds
             return function(*arguments, **named)
@@ -51,11 +55,11 @@ def unraised(function: Callable[Call, Made]) -> Callable[Call, Made]:
     return run
 
 
-def choice(name: str, value: object, known: Collection[object]) -> None:
-    """ValueError that lists what is ``known``, and asks for the nearest, unless ``value`` is among it."""
-    if not (value is None or isinstance(value, str)) or value not in known:
-        listed = ", ".join(map(repr, known))
-        raise ValueError(f"unknown {name} {value!r}; known: {listed}{nearest(value, known)}")
+def choice(name: str, value: object, options: Collection[object]) -> None:
+    """ValueError that lists what is ``options``, and asks for the nearest, unless ``value`` is among it."""
+    if not (value is None or isinstance(value, str)) or value not in options:
+        listed = ", ".join(map(repr, options))
+        raise ValueError(f"unknown {name} {value!r}; known: {listed}{nearest(value, options)}")
 
 
 def _not_a_kernel(inference: object) -> None:
@@ -82,7 +86,7 @@ def _plain(value: Any) -> Any:
 
 
 class Parameters(Protocol):
-    """What `Settings` read of an estimator, beside parameters of their own names."""
+    """Parameters of an estimator that `Settings` read, besides those of their own names."""
 
     kernel: Kernel | None
     mean: float | str | None
@@ -91,7 +95,7 @@ class Parameters(Protocol):
 
 @dataclass(frozen=True)
 class Settings:
-    """How one latent function is fitted; as the parameters of the estimators, of the same names.
+    """Settings of the fit of one latent function: the estimators' parameters of the same names.
 
     ``learn_mean`` says whether ``mean`` is learned, from there; ``guessed`` whether the kernel was guessed
     from the data, about which a search then looks for starts; ``weights`` [N] are those of the rows. A kind
@@ -153,8 +157,8 @@ class Settings:
         flags = {False: None, True: "evidence"}
         optimise = estimator.optimise
         resolved["optimise"] = flags[optimise] if isinstance(optimise, bool) else optimise
-        given = estimator.mean
-        resolved["mean"] = start if learned or given is None else _plain(given)
+        mean = estimator.mean
+        resolved["mean"] = start if learned or mean is None else _plain(mean)
         names = [field.name for field in fields(cls)]
         values: dict[str, Any] = {
             name: resolved[name] if name in resolved else getattr(estimator, name, None) for name in names
@@ -162,18 +166,18 @@ class Settings:
         return cls(**values)
 
     def timed(self) -> Self:
-        """The same with the deadline that ``max_time`` sets from now on among its options."""
+        """Return the settings with the deadline that ``max_time`` sets from now on in the options."""
         options = self.options or (Options() if self.optimise is None else SEARCHED)
         deadline = min(options.deadline, time.monotonic() + float(self.max_time))
         return replace(self, options=replace(options, deadline=deadline))
 
     def untimed(self, options: Options) -> Options:
-        """Those of a `timed` fit as its model keeps them, which may be asked at any time."""
+        """Return a `timed` fit's options as its model stores them, without that deadline."""
         return replace(options, deadline=self.deadline)
 
     @property
     def deadline(self) -> float:
-        """That of the options."""
+        """The deadline of the options."""
         return np.inf if self.options is None else self.options.deadline
 
     def prior(self, kernel: Kernel) -> LogNormal | None:
@@ -185,62 +189,120 @@ class Settings:
     def starts(
         self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, kernel: Kernel, rng: np.random.Generator
     ) -> list[Kernel]:
-        """Where searches start: at ``kernel``, or at what promises most about a guess; and restarts."""
+        """Return the starts of searches: ``kernel``, or promising kernels about a guess; and restarts."""
         first = [kernel]
         if self.guessed and isinstance(kernel, Stationary):
             first = promising(X, y, likelihood, self.mean, kernel, self.weights, self.deadline)
         return first + around(kernel, self.n_restarts, rng)
 
 
-class Model(Protocol):
-    """Contract of a fitted latent function; X are arrays [N*, D]."""
+class LatentModel(ABC):
+    """A fitted latent function, the base of all models; X are arrays [N*, D].
 
-    @property
-    def kernel(self) -> Kernel:
-        """With the hyperparameters used."""
+    Attributes
+    ----------
+    kernel : Kernel
+        With the hyperparameters used.
+    likelihood : Likelihood
+        With the parameters used.
+    mean : float
+        The prior mean.
+    fitted_mean : array [N]
+        Posterior mean of the latent function at the training inputs.
+    Z : array [M, D] or None
+        Pseudo-inputs.
+    status : Status
+        How the fit ended.
+    correction : str or None
+        The correction of predictions and of the evidence.
+    """
 
-    @property
-    def likelihood(self) -> Likelihood:
-        """As fitted with."""
+    if TYPE_CHECKING:  # fields of some models, properties of others
 
-    @property
-    def Z(self) -> np.ndarray | None:
-        """Pseudo-inputs [M, D], if any."""
+        @property
+        def kernel(self) -> Kernel: ...
 
-    @property
-    def mean(self) -> float:
-        """The prior mean."""
+        @property
+        def likelihood(self) -> Likelihood: ...
 
-    @property
-    def fitted_mean(self) -> np.ndarray:
-        """Posterior mean [N] of the latent function at the training inputs."""
+        @property
+        def mean(self) -> float: ...
 
-    @property
-    def status(self) -> Status:
-        """How the fit ended."""
+        @property
+        def fitted_mean(self) -> np.ndarray: ...
+
+        @property
+        def Z(self) -> np.ndarray | None: ...
+
+        @property
+        def status(self) -> Status: ...
+
+        @property
+        def correction(self) -> str | None: ...
+
+        @property
+        def inference(self) -> Inference[Any] | Collapsed: ...
+
+    else:
+        Z = correction = None
 
     @property
     def theta(self) -> np.ndarray:
         """Logarithms [P] of the hyperparameters."""
+        return np.log(self.kernel.parameters())
 
     @property
     def log_evidence(self) -> float | None:
-        """In nats; None for relaxed EP."""
+        """Log evidence in nats, a bound for VB; None for relaxed EP."""
+        return getattr(self.inference, "log_evidence", None)
+
+    @property
+    def selection_score(self) -> float:
+        """The log evidence by which one search of several is chosen, -inf where it is unsound."""
+        return selection_score(cast("Inference[Any]", self.inference))
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of the latent function, in chunks."""
+        """Mean and variance [N*] of the latent function, in chunks, corrected if that was requested."""
+        if self.correction is None:
+            return self._moments(X)
+        corrected = self.corrected(X)
+        return corrected.mean, corrected.variance
 
     def means(self, X: np.ndarray) -> np.ndarray:
         """The means [N*] alone, which need no variance that rounding may have lost."""
+        return self._means(X) if self.correction is None else self.moments(X)[0]
 
+    def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
+        """Corrected log predictive densities [N*] of several vectors of targets [N*], all in the domain."""
+        corrected = self.corrected(X)
+        return [corrected.resolved(y) for y in targets]
+
+    @abstractmethod
+    def _moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance [N*] of the latent function, in chunks, without correction."""
+
+    @abstractmethod
+    def _means(self, X: np.ndarray) -> np.ndarray:
+        """The means [N*] of the latent function, in chunks, without correction."""
+
+    @abstractmethod
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*] and covariance [N*, N*] of the latent function."""
 
+    @abstractmethod
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
-        """Log evidence at ``theta``, its gradient [P] if asked for, and the status; the mean stays."""
+        """Log evidence at ``theta``, its gradient [P] in ``theta`` if requested, and the status.
+
+        The prior mean and the pseudo-inputs stay. With a correction it is EP's evidence to second order where
+        that is to be trusted, or that of draws.
+        """
+
+    def corrected(self, X: np.ndarray) -> corrections.Corrected:
+        """Corrected posterior of the latent function at ``X`` [N*, D]; ValueError where there is none."""
+        raise ValueError(NOT_CORRECTED)
 
 
-def standing(inference: Inference[StateT]) -> float:
-    """The log evidence by which one search of several is chosen, -inf where it or the sites are unsound."""
+def selection_score(inference: Inference[StateT]) -> float:
+    """Return the log evidence by which one search of several is chosen, -inf where it is unsound."""
     sound = inference.status.converged and np.isfinite(inference.log_evidence)
     return inference.log_evidence if sound else -np.inf

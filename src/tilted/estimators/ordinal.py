@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from tilted.estimators import dense
-from tilted.estimators.base import of_one_fit, parameters
-from tilted.estimators.classes import Classifier
-from tilted.estimators.given import order_of
+from tilted.estimators.base import DenseEstimator, on_snapshot, parameters
+from tilted.estimators.classifiers import Classifier
+from tilted.estimators.validation import category_order
 from tilted.likelihoods.ordinal import Ordinal
 
 if TYPE_CHECKING:
-    from tilted.estimators.models import Model
+    from tilted.estimators.models import LatentModel
     from tilted.kernels.contract import Kernel
 
 
@@ -28,7 +27,7 @@ NUMBERED = (
 
 
 @parameters
-class GPOrdinalClassifier(Classifier):
+class GPOrdinalClassifier(Classifier, DenseEstimator):
     """Classes in an order (grades, stages, ratings) by one latent function; O(N^3) whatever their number.
 
     A class is where f plus noise of variance 1 falls between two thresholds [Chu & Ghahramani 2005], which
@@ -70,8 +69,6 @@ class GPOrdinalClassifier(Classifier):
     """
 
     categories: ArrayLike | None = None
-    cv: int = 3
-    penalty: float = 0.1
     likelihood: Any = field(default=None, init=False)
     mean: Any = field(default=None, init=False)
 
@@ -84,22 +81,22 @@ class GPOrdinalClassifier(Classifier):
             number = "grades between whole numbers have to be numbered, np.unique(y, return_inverse=True)[1]"
             raise ValueError(f"{error} Here {number}: scikit-learn's scores take no others.") from None
 
-    def _encoded(self, targets: np.ndarray, given: object) -> tuple[np.ndarray, np.ndarray]:
+    def _encoded(self, targets: np.ndarray, y: object) -> tuple[np.ndarray, np.ndarray]:
         """Classes in their order, and where each of the targets [N] is among them."""
-        classes, labels = super()._encoded(targets, given)
+        classes, labels = super()._encoded(targets, y)
         order: Any = self.categories
-        if order is None and (ordered := order_of(given)) is not None:
+        if order is None and (ordered := category_order(y)) is not None:
             order = [kind for kind in ordered if kind in classes.tolist()]
         if order is None:
             if classes.dtype.kind in "USO":
-                said = f"classes are taken in the order of the alphabet, {', '.join(map(str, classes))}"
-                warnings.warn(f"{said}; categories= gives another", UserWarning, stacklevel=3)
+                message = f"classes are taken in the order of the alphabet, {', '.join(map(str, classes))}"
+                warnings.warn(f"{message}; categories= gives another", UserWarning, stacklevel=3)
             return classes, labels
-        kinds, known = np.asarray(order), set(classes.tolist())
+        kinds, present = np.asarray(order), set(classes.tolist())
         listed = kinds.ravel().tolist()
-        place = {kind: i for i, kind in enumerate(kind for kind in listed if kind in known)}
-        if kinds.ndim != 1 or len(set(listed)) != len(listed) or set(place) != known:
-            numbered = kinds.dtype.kind in "USO" and known <= set(range(len(listed)))
+        place = {kind: i for i, kind in enumerate(kind for kind in listed if kind in present)}
+        if kinds.ndim != 1 or len(set(listed)) != len(listed) or set(place) != present:
+            numbered = kinds.dtype.kind in "USO" and present <= set(range(len(listed)))
             hint = NUMBERED if numbered else ""
             raise ValueError(
                 f"categories must have the classes of y, each once, {classes}; got {kinds}{hint}"
@@ -115,13 +112,11 @@ class GPOrdinalClassifier(Classifier):
         kernel: Kernel,
         rng: np.random.Generator,
         weights: np.ndarray | None,
-    ) -> tuple[list[Model], list[str]]:
+    ) -> tuple[list[LatentModel], list[str]]:
         y = labels.astype(float)
         likelihood = Ordinal.of_levels(y, float(np.mean(kernel.diagonal(X))), weights)
-        settings = dense.DenseSettings.of(
-            self, 0.0, likelihood=likelihood, learn_likelihood=True, weights=weights
-        )
-        return [dense.fit_dense(X, y, kernel, settings, rng, stratified=True)], ["the fit"]
+        settings = self._settings.of(self, 0.0, likelihood=likelihood, learn_likelihood=True, weights=weights)
+        return [self._fitter(X, kernel, settings, rng)(y)], ["the fit"]
 
     @staticmethod
     def _named(classes: np.ndarray) -> dict[str, np.ndarray]:
@@ -138,7 +133,7 @@ class GPOrdinalClassifier(Classifier):
         """Thresholds [C - 1] as fitted."""
         return np.array(self.likelihood_.thresholds)
 
-    @of_one_fit
+    @on_snapshot
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
         ((m, v),) = self._moments(X)

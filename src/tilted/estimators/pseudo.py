@@ -1,32 +1,30 @@
-"""What the sparse estimators have in common: pseudo-inputs, and rows that come in batches."""
+"""The base of the sparse estimators: pseudo-inputs, and rows that come in batches."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.metaestimators import available_if
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tilted.estimators import given, sparse
+from tilted.estimators import sparse, validation
 from tilted.estimators.base import LatentFunctions, parameters, warn_unless_converged
-from tilted.estimators.batched import UNCORRECTED, BatchedModel, How, fit_batched
-from tilted.estimators.models import Model
-from tilted.estimators.reach import out_of_reach, some_of
-from tilted.estimators.rows import weighed
-from tilted.estimators.targets import Targets
+from tilted.estimators.batched import BatchedModel, PassSettings, fit_batched
+from tilted.estimators.diagnostics import out_of_reach, sample_rows
+from tilted.estimators.models import NOT_CORRECTED, LatentModel
+from tilted.estimators.validation import weighted_rows
 from tilted.inference.options import require_whole
-from tilted.learning.starts import noted, require_moderate
+from tilted.learning.starts import require_moderate, with_notes
+from tilted.likelihoods.gaussian import GaussianNoise
 
 if TYPE_CHECKING:
-    from tilted.estimators.collapsed import CollapsedModel
-    from tilted.estimators.sparse import SparseModel, SparseSettings
+    from tilted.kernels.contract import Kernel
 
-LearnedT = TypeVar("LearnedT", "SparseModel", "CollapsedModel")
 ONE_CLASS = "the rows that the kernel is learned from have one class only: take a larger batch_size"
 NEEDS_BATCHES = "partial_fit needs batch_size: of the first rows at most so many determine the kernel"
 
@@ -41,7 +39,7 @@ NOT_BATCHED = "this was fitted without batch_size, which partial_fit cannot go o
 
 
 def in_batches(estimator: PseudoInputs) -> bool:
-    """Whether rows may come bit by bit; AttributeError, which says why not, where they may not."""
+    """Return whether rows may come in batches; AttributeError, with the reason, where they may not."""
     if estimator.batch_size is None:
         raise AttributeError(NEEDS_BATCHES)
     return True
@@ -49,7 +47,9 @@ def in_batches(estimator: PseudoInputs) -> bool:
 
 @parameters
 class PseudoInputs(LatentFunctions):
-    """Parameters of the sparse estimators: their pseudo-inputs, and how many rows are looked at at once."""
+    """Parameters of the sparse estimators (pseudo-inputs and batches), and their fit of a latent function."""
+
+    _settings = sparse.SparseSettings
 
     inference: str = field(default="power-ep", kw_only=False)
     n_pseudo: int = 50
@@ -63,17 +63,17 @@ class PseudoInputs(LatentFunctions):
     def _begin(self, X: ArrayLike, y: ArrayLike, **how: bool) -> tuple[np.ndarray, np.ndarray]:
         checked = super()._begin(X, y, **how)
         if self._batched:
-            self.asked_ = self._asked()
+            self.fixed_parameters_ = self._fixed_parameters()
         return checked
 
-    def _asked(self) -> dict[str, Any]:
+    def _fixed_parameters(self) -> dict[str, Any]:
         """Parameters that later rows cannot change."""
         return {name: value for name, value in self.get_params(deep=False).items() if name not in LATER}
 
     def _start(self, X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Rows that the kernel is learned from, and pseudo-inputs [M, D] from which."""
-        seen = self._how().some(len(X), rng) if self._batched else np.arange(len(X))
-        return seen, sparse.pseudo_inputs_of(self.pseudo_inputs, X[seen], self.n_pseudo, rng)
+        rows = self._pass_settings().some(len(X), rng) if self._batched else np.arange(len(X))
+        return rows, sparse.pseudo_inputs_of(self.pseudo_inputs, X[rows], self.n_pseudo, rng)
 
     @property
     def pseudo_inputs_(self) -> np.ndarray | list[np.ndarray]:
@@ -82,23 +82,29 @@ class PseudoInputs(LatentFunctions):
         places = [cast(np.ndarray, model.Z) for model in self.models_]
         return places[0] if len(places) == 1 else places
 
-    def _how(self) -> How:
-        """How passes are made; ValueError for a batch that is no whole number."""
+    def _pass_settings(self) -> PassSettings:
+        """Return the settings of passes; ValueError for a batch size that is no integer."""
         require_whole("batch_size", self.batch_size, 2)
         if getattr(self, "correction", None) is not None:
-            raise ValueError(UNCORRECTED)
-        return How(int(cast(int, self.batch_size)), self.n_jobs, _told if self.verbose else None)
+            raise ValueError(NOT_CORRECTED)
+        return PassSettings(
+            int(cast(int, self.batch_size)), self.n_jobs, _print_pass if self.verbose else None
+        )
 
-    def _of_all(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        learned: LearnedT,
-        seen: np.ndarray,
-        settings: SparseSettings,
-    ) -> LearnedT | BatchedModel:
-        """The posterior of all rows, after the kernel was ``learned`` from those ``seen``."""
-        return fit_batched(X, y, learned, seen, settings, self._how()) if self._batched else learned
+    def _fitter(
+        self, X: np.ndarray, kernel: Kernel, settings: Any, rng: np.random.Generator
+    ) -> Callable[[np.ndarray], LatentModel]:
+        rows, Z = self._start(X, rng)
+        gaussian = isinstance(settings.likelihood, GaussianNoise)
+        fit: Any = sparse.fit_collapsed if gaussian else sparse.fit_sparse
+
+        def fit_targets(y: np.ndarray) -> LatentModel:
+            if isinstance(self, ClassifierMixin) and np.ptp(y[rows]) == 0 and settings.optimise is not None:
+                raise ValueError(ONE_CLASS)
+            model = fit(X[rows], y[rows], kernel, Z, settings.of_rows(rows), rng)
+            return fit_batched(X, y, model, rows, settings, self._pass_settings()) if self._batched else model
+
+        return fit_targets
 
     def _further(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, **how: bool
@@ -106,14 +112,14 @@ class PseudoInputs(LatentFunctions):
         """Rows, targets and weights of a later `partial_fit`."""
         if not all(isinstance(model, BatchedModel) for model in self.models_):
             raise ValueError(NOT_BATCHED)
-        given.require_flags(self)
-        then, now = getattr(self, "asked_", {}), self._asked()  # none in files of earlier versions
-        if changed := [name for name in then if not given.alike(then[name], now[name])]:
-            said = ", ".join(f"{name}={now[name]!r}, was {then[name]!r}" for name in changed)
-            raise ValueError(f"partial_fit goes on as fitted, fit anew for other parameters: {said}")
+        validation.require_flags(self)
+        then, now = self.fixed_parameters_, self._fixed_parameters()
+        if changed := [name for name in then if not validation.equal_values(then[name], now[name])]:
+            changes = ", ".join(f"{name}={now[name]!r}, was {then[name]!r}" for name in changed)
+            raise ValueError(f"partial_fit goes on as fitted, fit anew for other parameters: {changes}")
         inputs, targets = self._rows(X, y, reset=False, **how)
         require_moderate("X", inputs)
-        return weighed(inputs, targets, sample_weight, least=1)
+        return weighted_rows(inputs, targets, sample_weight, least=1)
 
     def _add(
         self, X: np.ndarray, targets: Sequence[np.ndarray], weights: np.ndarray | None, names: list[str]
@@ -121,14 +127,14 @@ class PseudoInputs(LatentFunctions):
         """The models with further rows; ``targets`` [N] of each."""
         before = self.models_
         deadline = sparse.SparseSettings.of(self, 0.0, likelihood=self.models_[0].likelihood).timed().deadline
-        models: list[Model] = [
-            cast(BatchedModel, model).more(X, y, weights, self._how(), deadline)
+        models: list[LatentModel] = [
+            cast(BatchedModel, model).more(X, y, weights, self._pass_settings(), deadline)
             for model, y in zip(before, targets, strict=True)
         ]
-        given.require_alone(self.models_ is before)
-        unseen = [out_of_reach(model, some_of(X)) for model in models]
+        validation.require_single_fit(self.models_ is before)
+        unseen = [out_of_reach(model, sample_rows(X)) for model in models]
         models = [
-            replace(cast(Any, model), status=noted(model.status, UNSEEN)) if each else model
+            replace(cast(Any, model), status=with_notes(model.status, UNSEEN)) if each else model
             for model, each in zip(models, unseen, strict=True)
         ]
         if any(unseen):
@@ -141,35 +147,5 @@ class PseudoInputs(LatentFunctions):
         return self
 
 
-@parameters
-class SparseTargets(PseudoInputs, Targets):
-    """A regression through pseudo-points."""
-
-    @available_if(in_batches)  # type: ignore[untyped-decorator] # scikit-learn has no types
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the first rows as `fit` does, and add later ones by the kernel and pseudo-points found.
-
-        The likelihood stays too. Of counts, sites of earlier rows stay as they were when these came. There is
-        no evidence then.
-
-        Parameters
-        ----------
-        X : array-like [N, D]
-        y : array-like [N]
-        sample_weight : array-like [N], optional
-
-        Raises
-        ------
-        ValueError, ArithmeticError
-            As `fit`.
-        AttributeError
-            Without ``batch_size``.
-        """
-        if not hasattr(self, "models_"):
-            return cast(Self, cast(Any, self).fit(X, y, sample_weight))
-        inputs, targets, weights = self._further(X, y, sample_weight, y_numeric=True)
-        return self._add(inputs, [self._checked(self.likelihood_, targets)], weights, ["the fit"])
-
-
-def _told(done: int, distance: float) -> None:
+def _print_pass(done: int, distance: float) -> None:
     print(f"pass {done}: the posterior moved by {distance:.2g} sd", flush=True)

@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import warnings
+from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tilted import api, corrections
+from tilted.corrections.evidence import correction_gradient
 from tilted.corrections.marginals import CHEAP, NEARLY_EXACT
-from tilted.estimators import sparse_corrections
-from tilted.estimators.models import Settings, choice, finite, standing, unraised
-from tilted.estimators.reach import reach
+from tilted.estimators.diagnostics import reach
+from tilted.estimators.models import LatentModel, Settings, choice, finite, unraised
 from tilted.inference.options import Options, require_whole
-from tilted.inference.result import Status
+from tilted.inference.result import Inference, Status
+from tilted.learning import mean as means
+from tilted.learning import regression
 from tilted.learning import sparse as sparse_search
 from tilted.learning.dense import of_labels, ridge
 from tilted.learning.search import Search
 from tilted.learning.site_starts import first_sites
-from tilted.learning.starts import best_of, noted, units_of
+from tilted.learning.starts import RESTART_DECADES, best_of, units_of, with_notes
 from tilted.likelihoods.contract import as_floats
+from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.numerics.chunks import in_chunks
 from tilted.numerics.linalg import NotPositiveDefinite
+from tilted.posteriors.collapsed import Collapsed, Regression, condition, energy_and_gradient
+from tilted.posteriors.dense import Dense
 from tilted.posteriors.pseudo import PseudoPoints
+from tilted.posteriors.sparse import Sparse
 
 if TYPE_CHECKING:
+    from tilted.gaussian import Sites
     from tilted.kernels.contract import Kernel
     from tilted.likelihoods.contract import Likelihood
+    from tilted.posteriors.sparse import SparseState
 
-KEPT = "the mean of a sparse model is learned with its kernel (optimise='evidence'), not by itself"
+CLOSED_FORM = "closed form at the parameters given"
+MOST_NEARLY_EXACT = 1000  # rows of which nearly exact marginals are computed, from a dense posterior
+NEEDS_SEARCH = "the mean of a sparse model is learned with its kernel (optimise='evidence'), not by itself"
 SEARCH = Search(method="bfgs", max_iterations=500, expected_gain=1e-4)
 """Whose stop is in nats: a relative one depends on the unit of the targets, which adds to the evidence."""
 
 
 @dataclass(frozen=True)
 class SparseSettings(Settings):
-    """How a sparse model is fitted; as the parameters of ``SparseGPClassifier``.
+    """Settings of a sparse fit: the parameters of ``SparseGPClassifier``.
 
     A search of the evidence moves parameters of the likelihood too, unless ``learn_likelihood`` is false.
     """
@@ -58,7 +69,7 @@ class SparseSettings(Settings):
             raise ValueError(api.UNCORRECTED)
 
     def of_rows(self, rows: np.ndarray) -> SparseSettings:
-        """The same for some of the rows."""
+        """Return the settings of some of the rows."""
         return self if self.weights is None else replace(self, weights=self.weights[rows])
 
     @property
@@ -74,7 +85,7 @@ class SparseSettings(Settings):
 
 
 def pseudo_inputs_of(
-    given: ArrayLike | None, X: np.ndarray, number: int, rng: np.random.Generator
+    pseudo_inputs: ArrayLike | None, X: np.ndarray, number: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Pseudo-inputs [M, D]: those given, or a random part of the distinct rows of ``X`` [N, D].
 
@@ -83,18 +94,18 @@ def pseudo_inputs_of(
     ValueError
         For another number of columns than X has, for fewer than one, and for what is not numeric.
     """
-    if given is None:
+    if pseudo_inputs is None:
         require_whole("n_pseudo", number, 1)
         distinct = np.unique(X, axis=0)
         return distinct[np.sort(rng.permutation(len(distinct))[:number])]
-    Z = as_floats(given, "pseudo_inputs")
+    Z = as_floats(pseudo_inputs, "pseudo_inputs")
     if Z.ndim != 2 or Z.shape[1] != X.shape[1] or len(Z) == 0:
         raise ValueError(f"pseudo_inputs must be a matrix [M, {X.shape[1]}], got shape {Z.shape}")
     return Z
 
 
-class ThroughPoints(ABC):
-    """What models through pseudo-points have in common."""
+class PseudoPointModel(LatentModel):
+    """The base of the models with pseudo-points."""
 
     @property
     @abstractmethod
@@ -104,34 +115,27 @@ class ThroughPoints(ABC):
     @property
     @abstractmethod
     def latent(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """What predicts the latent function: factor [M, M] and projected [M] of its posterior; its mean.
-
-        The former are those of `PseudoPoints.predict`, the latter is the prior's.
-        """
+        """Factor [M, M] and projected [M] of the posterior (`PseudoPoints.predict`), and the prior mean."""
 
     @property
     def Z(self) -> np.ndarray:
-        """Pseudo-inputs [M, D]."""
         return self.pseudo.Z
 
     @property
     def kernel(self) -> Kernel:
-        """With the hyperparameters used."""
         return self.pseudo.kernel
 
-    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of the latent function, in chunks."""
+    def _moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         factor, projected, mean = self.latent
-        moments = [self.pseudo.predict(factor, projected, some) for some in in_chunks(X)]
+        moments = [self.pseudo.predict(factor, projected, rows) for rows in in_chunks(X)]
         means, variances = zip(*moments, strict=True)
         return mean + np.concatenate(means), np.concatenate(variances)
 
-    def means(self, X: np.ndarray) -> np.ndarray:
-        """The means [N*] alone, which need no variance that rounding may have lost."""
+    def _means(self, X: np.ndarray) -> np.ndarray:
         factor, projected, mean = self.latent
         weights, pseudo = projected @ factor, self.pseudo
-        parts = [weights @ (pseudo.root @ pseudo.cross(some)) for some in in_chunks(X)]
-        return mean + np.concatenate(parts)
+        means = [weights @ (pseudo.root @ pseudo.cross(rows)) for rows in in_chunks(X)]
+        return mean + np.concatenate(means)
 
     def covariance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean [N*] and covariance [N*, N*] of the latent function: K** - V^T V + W^T W."""
@@ -142,7 +146,7 @@ class ThroughPoints(ABC):
 
 
 @dataclass(frozen=True)
-class SparseModel(ThroughPoints):
+class SparseModel(PseudoPointModel):
     """A fitted sparse model under any likelihood.
 
     Attributes
@@ -150,7 +154,6 @@ class SparseModel(ThroughPoints):
     fitted : sparse_search.Fitted
     status : Status
     correction : str or None
-        Of predictions and of the evidence.
     """
 
     fitted: sparse_search.Fitted
@@ -158,85 +161,108 @@ class SparseModel(ThroughPoints):
     correction: str | None = None
 
     @property
-    def problem(self) -> sparse_search.Problem:
-        """With the likelihood and the prior mean found."""
-        return self.fitted.problem
+    def inference(self) -> Inference[SparseState]:
+        return self.fitted.inference
 
     @property
     def pseudo(self) -> PseudoPoints:
         return self.fitted.posterior.pseudo
 
     @property
+    def problem(self) -> sparse_search.Problem:
+        """With the mean and the likelihood used."""
+        return self.fitted.problem
+
+    @property
     def likelihood(self) -> Likelihood:
-        """As fitted with."""
         return self.problem.likelihood
 
     @property
     def mean(self) -> float:
-        """Prior mean."""
         return self.fitted.mean
 
     @property
     def fitted_mean(self) -> np.ndarray:
-        """Posterior mean [N] of the latent function at the training inputs."""
-        return self.fitted.inference.state.marginals.mean
-
-    @property
-    def theta(self) -> np.ndarray:
-        """Logarithms [P] of the kernel's parameters."""
-        return np.log(self.kernel.parameters())
-
-    @property
-    def log_evidence(self) -> float:
-        """Power EP's energy, or the bound of VB."""
-        return self.fitted.inference.log_evidence
-
-    @property
-    def standing(self) -> float:
-        """The energy, -inf where that is unsound."""
-        return standing(self.fitted.inference)
+        return self.inference.state.marginals.mean
 
     @property
     def latent(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Factor [M, M] and projected [M] of the posterior, and the prior mean."""
-        state = self.fitted.inference.state
+        state = self.inference.state
         return state.factor, state.projected, self.mean
 
-    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N*] of the latent function, in chunks, corrected where that was asked for."""
-        if self.correction is None:
-            return super().moments(X)
-        found = self.corrected(X)
-        return found.mean, found.variance
-
-    def means(self, X: np.ndarray) -> np.ndarray:
-        """The means [N*] alone."""
-        return super().means(X) if self.correction is None else self.moments(X)[0]
-
-    def log_predictive(self, X: np.ndarray, targets: list[np.ndarray]) -> list[np.ndarray]:
-        """Log predictive densities [N*], corrected, of several vectors of targets [N*], all in the domain."""
-        found = self.corrected(X)
-        return [found.log_predictive(y) for y in targets]
-
     def corrected(self, X: np.ndarray) -> corrections.Corrected:
-        """Corrected posterior of the latent function at ``X`` [N*, D]."""
-        sites, grade = self.fitted.inference.sites, str(self.correction)
-        return sparse_corrections.corrected(self.problem, self.kernel, self.Z, sites, X, grade)
+        """Corrected posterior at ``X`` [N*, D], with a CorrectionWarning where its answers are EP's."""
+        sites, grade = self.inference.sites, str(self.correction)
+        return correct(self.problem, self.kernel, self.Z, sites, X, grade)
 
     def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
-        """Energy at ``theta``, pseudo-inputs as fitted, its gradient [P] if asked for, and the status.
-
-        With a correction it is EP's at second order where that is to be trusted; the status says so.
-        """
         kernel = self.kernel.with_parameters(np.exp(theta))
         if self.correction is not None:
-            value, slope, status = sparse_corrections.evidence(self.problem, kernel, self.Z, gradient)
+            value, slope, status = corrected_evidence(self.problem, kernel, self.Z, gradient)
             return value, None if slope is None else slope * kernel.parameters(), status
         posterior, inference = self.problem.infer(kernel, self.pseudo.Z)
         if not gradient:
             return inference.log_evidence, None, inference.status
         slope = posterior.evidence_gradient(inference.state, inference.by_extra)[0]
         return inference.log_evidence, slope * kernel.parameters(), inference.status
+
+
+@dataclass(frozen=True)
+class CollapsedModel(PseudoPointModel):
+    """A fitted sparse regression, in closed form [Bui et al. 2017, sections 3.5-3.7].
+
+    Attributes
+    ----------
+    problem : Regression
+        With targets from which ``mean`` is subtracted.
+    state : Collapsed
+    mean : float
+    status : Status
+    """
+
+    problem: Regression
+    state: Collapsed
+    mean: float
+    status: Status
+
+    @property
+    def inference(self) -> Collapsed:
+        return self.state
+
+    @property
+    def pseudo(self) -> PseudoPoints:
+        return self.state.pseudo
+
+    @property
+    def likelihood(self) -> Likelihood:
+        return GaussianNoise(self.state.noise)
+
+    @property
+    def fitted_mean(self) -> np.ndarray:
+        return self.moments(self.problem.X)[0]
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Logarithms [P + 1] of the kernel's parameters and the noise variance."""
+        return np.log(np.append(self.kernel.parameters(), self.state.noise))
+
+    @property
+    def selection_score(self) -> float:
+        """The energy, in closed form and so always sound."""
+        return self.state.log_evidence
+
+    @property
+    def latent(self) -> tuple[np.ndarray, np.ndarray, float]:
+        return self.state.factor, self.state.projected, self.mean
+
+    def evidence(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray | None, Status]:
+        """Energy at ``theta``, pseudo-inputs as fitted, its gradient [P + 1] if asked for, and the status."""
+        values = np.exp(theta)
+        at = self.kernel.with_parameters(values[:-1]), self.pseudo.Z, float(values[-1])
+        if not gradient:
+            return condition(self.problem, *at).log_evidence, None, Status(True, 0)
+        state, slope = energy_and_gradient(self.problem, *at)
+        return state.log_evidence, np.append(slope.kernel, slope.noise) * values, Status(True, 0)
 
 
 @unraised
@@ -270,28 +296,28 @@ def fit_sparse(
         If the first evaluation fails: Kuu is singular (allow jitter), the pseudo-inputs are out of sight, or
         the sites do not converge.
     """
-    asked, settings = settings, settings.timed()
-    parts = settings.likelihood, settings.alpha, settings.mean, settings.jitter
-    problem = sparse_search.Problem(X, y, *parts, settings.options or Options(), settings.weights)
+    untimed, settings = settings, settings.timed()
+    model_parameters = settings.likelihood, settings.alpha, settings.mean, settings.jitter
+    problem = sparse_search.Problem(X, y, *model_parameters, settings.options or Options(), settings.weights)
     if settings.optimise is None and settings.learn_mean:
-        raise ValueError(KEPT)
-    sparse_corrections.require_few(settings.correction, len(y))
+        raise ValueError(NEEDS_SEARCH)
+    require_few(settings.correction, len(y))
     try:
-        found = (
-            _kept(problem, kernel, Z)
+        model = (
+            _fixed(problem, kernel, Z)
             if settings.optimise is None
-            else _found(problem, kernel, Z, settings, rng)
+            else _searched(problem, kernel, Z, settings, rng)
         )
-        problem = replace(found.problem, options=asked.untimed(problem.options))
-        fitted = replace(found.fitted, problem=problem)
-        return replace(found, fitted=fitted, correction=settings.correction)
+        problem = replace(model.problem, options=untimed.untimed(problem.options))
+        fitted = replace(model.fitted, problem=problem)
+        return replace(model, fitted=fitted, correction=settings.correction)
     except NotPositiveDefinite as error:
         if note := reach(kernel, X, Z):
             raise ArithmeticError(f"{error}: {note}") from error
         raise
 
 
-def _kept(problem: sparse_search.Problem, kernel: Kernel, Z: np.ndarray) -> SparseModel:
+def _fixed(problem: sparse_search.Problem, kernel: Kernel, Z: np.ndarray) -> SparseModel:
     """The model with this kernel and these pseudo-inputs."""
     start = first_sites(problem.likelihood, problem.y, problem.mean, problem.weights)
     posterior, inference = problem.infer(kernel, Z, start)
@@ -300,7 +326,7 @@ def _kept(problem: sparse_search.Problem, kernel: Kernel, Z: np.ndarray) -> Spar
     )
 
 
-def _found(
+def _searched(
     problem: sparse_search.Problem,
     kernel: Kernel,
     Z: np.ndarray,
@@ -325,8 +351,103 @@ def _found(
                 fitted.inference,
                 lambda steeper, at: infer(steeper, pseudo.Z, at)[1],
             )
-        return SparseModel(fitted, noted(fitted.status, note))
+        return SparseModel(fitted, with_notes(fitted.status, note))
 
     kernels = settings.starts(problem.X, problem.y, settings.likelihood, kernel, rng)
     best, note = best_of(search, kernels, prior, settings.deadline)
-    return replace(best, status=noted(best.status, note))
+    return replace(best, status=with_notes(best.status, note))
+
+
+@unraised
+def fit_collapsed(
+    X: np.ndarray,
+    y: np.ndarray,
+    kernel: Kernel,
+    Z: np.ndarray,
+    settings: SparseSettings,
+    rng: np.random.Generator,
+) -> CollapsedModel:
+    """Fit a sparse regression in closed form; as `fit_sparse`, with the noise variance searched too."""
+    settings, noise = settings.timed(), cast("GaussianNoise", settings.likelihood).noise
+    kind = means.Levelled if settings.learn_mean else Regression
+    problem = kind(X, y - settings.mean, settings.alpha, jitter=settings.jitter, weights=settings.weights)
+
+    def model(state: Collapsed, status: Status) -> CollapsedModel:
+        level = means.best_level(problem, state) if settings.learn_mean else 0.0
+        return CollapsedModel(replace(problem, y=problem.y - level), state, settings.mean + level, status)
+
+    if settings.optimise is None:
+        centred = problem.centred(kernel, Z, noise) if isinstance(problem, means.Levelled) else problem
+        state = condition(centred, kernel, Z, noise)
+        return model(state, Status(True, 0, jitter=state.jitter, message=CLOSED_FORM))
+
+    prior = settings.prior(kernel)
+    kernels = settings.starts(X, y, GaussianNoise(noise), kernel, rng)
+    elsewhere = 10.0 ** rng.uniform(-RESTART_DECADES, RESTART_DECADES, settings.n_restarts)
+    noises = noise * np.append(np.ones(len(kernels) - settings.n_restarts), elsewhere)
+    units = units_of(X)
+
+    def search(start: tuple[Kernel, float]) -> CollapsedModel:
+        at, variance = start
+        how = settings.how, prior, settings.deadline, units
+        fitted = regression.maximise(problem, at, Z, variance, *how)
+        assert isinstance(fitted.state, Collapsed)
+        return model(fitted.state, fitted.status)
+
+    best, note = best_of(search, list(zip(kernels, noises, strict=True)), prior, settings.deadline)
+    return replace(best, status=with_notes(best.status, note))
+
+
+def require_few(correction: str | None, rows: int) -> None:
+    """Raise ValueError for nearly exact marginals of more than `MOST_NEARLY_EXACT` rows."""
+    if correction == NEARLY_EXACT and rows > MOST_NEARLY_EXACT:
+        raise ValueError(
+            "correction='nearly-exact' takes time and memory of a dense posterior: at most "
+            f"{MOST_NEARLY_EXACT} rows ('cheap' takes any), got {rows}"
+        )
+
+
+def expand(
+    problem: sparse_search.Problem, kernel: Kernel, Z: np.ndarray, start: Sites | None = None
+) -> corrections.Expansion:
+    """EP's fixed point through pseudo-inputs ``Z`` [M, D]."""
+    prior = Sparse.build(kernel, problem.X, Z, problem.mean, problem.jitter)
+    return corrections.expand(prior, problem.likelihood, problem.y, start, problem.options)
+
+
+def correct(
+    problem: sparse_search.Problem, kernel: Kernel, Z: np.ndarray, start: Sites, X: np.ndarray, grade: str
+) -> corrections.Corrected:
+    """Corrected posterior at ``X`` [N*, D], with a CorrectionWarning where its answers are EP's.
+
+    Nearly exact marginals are made from the dense posterior with the pseudo-points' prior.
+    """
+    base = expand(problem, kernel, Z, start)
+    queries = corrections.queries_through(base, X)
+    if grade == NEARLY_EXACT:
+        prior, batches = base.prior, list(queries)
+        assert isinstance(prior, Sparse)
+        among = Dense.build(prior.V.T @ prior.V + np.diag(prior.extra), prior.mean)
+        dense = corrections.expand(among, problem.likelihood, problem.y, None, problem.options)
+        queries = (corrections.queries(dense, *batch[:3]) for batch in batches)
+        base = dense
+    corrected = corrections.correct_marginals(base, queries, grade)
+    if not np.all(corrected.trusted):
+        warnings.warn(corrected.message, corrections.CorrectionWarning, stacklevel=5)
+    return corrected
+
+
+def corrected_evidence(
+    problem: sparse_search.Problem, kernel: Kernel, Z: np.ndarray, gradient: bool
+) -> tuple[float, np.ndarray | None, Status]:
+    """Return EP's log evidence, to second order where that is to be trusted, and its gradient [P]."""
+    base = expand(problem, kernel, Z)
+    evidence, inference, prior = corrections.correct_evidence(base), base.inference, base.prior
+    status = with_notes(inference.status, evidence.message)
+    if not gradient:
+        return evidence.value, None, status
+    assert isinstance(prior, Sparse)
+    slope = prior.evidence_gradient(inference.state, inference.by_extra)[0]
+    if evidence.trusted:
+        slope = slope + correction_gradient(lambda other: expand(problem, other, Z, inference.sites), kernel)
+    return evidence.value, slope, status

@@ -23,7 +23,7 @@ KEPT = 200
 
 @dataclass(frozen=True)
 class Length:
-    """How long: ``warmup`` iterations are dropped; moments take every ``thin``-th of ``iterations``."""
+    """Length: ``warmup`` iterations are dropped; moments take every ``thin``-th of ``iterations``."""
 
     chains: int = 256
     warmup: int = 200
@@ -62,7 +62,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Sample:
-    """What the chains say.
+    """The results of the chains.
 
     Attributes
     ----------
@@ -162,10 +162,10 @@ def sample(
 
 def _empty(D: np.ndarray, conditional: Conditional | None, kept: int) -> _Sums:
     n, chains = D.shape
-    others = 0 if conditional is None else len(conditional.variance)
-    zeros = np.zeros((n + others, chains))
-    draws = np.empty((n + others, chains, kept), dtype=np.float32)
-    return _Sums(zeros, zeros.copy(), np.full((others, chains), -np.inf), draws)
+    unobserved = 0 if conditional is None else len(conditional.variance)
+    zeros = np.zeros((n + unobserved, chains))
+    draws = np.empty((n + unobserved, chains, kept), dtype=np.float32)
+    return _Sums(zeros, zeros.copy(), np.full((unobserved, chains), -np.inf), draws)
 
 
 def _record(
@@ -178,9 +178,9 @@ def _record(
     """Add the present draws to the sums and return them, as deviations from the reference's prediction."""
     values = D
     if conditional is not None and labels is not None:
-        others = conditional.weights @ D
-        values = np.concatenate([D, others])
-        mean = others + _predicted(reference, conditional)[:, None]
+        unobserved = conditional.weights @ D
+        values = np.concatenate([D, unobserved])
+        mean = unobserved + _predicted(reference, conditional)[:, None]
         flat = np.repeat(conditional.variance, D.shape[1])
         y = np.repeat(labels, D.shape[1])
         log_density = reference.target.likelihood.log_predictive(y, mean.ravel(), flat)
@@ -208,18 +208,18 @@ def _summary(
     r_hat, bulk = diagnostics.split_r_hat(sums.kept), diagnostics.bulk_size(sums.kept)
     first, second = sums.first / sums.count, sums.second / sums.count
     latents = _moments(first[:n], second[:n], reference.mean, 0.0, r_hat[:n], bulk[:n])
-    others = log_density = se = None
+    unobserved = log_density = se = None
     floored = 0
     if conditional is not None:
         centre = _predicted(reference, conditional)
-        others = _moments(first[n:], second[n:], centre, conditional.variance, r_hat[n:], bulk[n:])
+        unobserved = _moments(first[n:], second[n:], centre, conditional.variance, r_hat[n:], bulk[n:])
         peak = np.maximum(sums.log_density.max(axis=1), -np.finfo(float).max)  # none is -inf less -inf
         density = np.exp(sums.log_density - peak[:, None])
         log_density = peak + np.log(density.mean(axis=1) / sums.count)
         se = _standard_error(density) / density.mean(axis=1)
         floored = conditional.floored
     ends = reference.mean[:, None] + walkers.D
-    return Sample(latents, others, log_density, se, evaluations, walkers.stuck, floored, ends)
+    return Sample(latents, unobserved, log_density, se, evaluations, walkers.stuck, floored, ends)
 
 
 def _moments(
@@ -239,5 +239,5 @@ def _moments(
 
 
 def _standard_error(averages: np.ndarray) -> np.ndarray:
-    """Of the mean over chains [M], from the chains' own averages [M, C]."""
+    """Return the standard error of the mean over chains [M], from the chains' own averages [M, C]."""
     return averages.std(axis=1, ddof=1) / np.sqrt(averages.shape[1])

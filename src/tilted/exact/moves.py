@@ -24,7 +24,7 @@ INDEPENDENT = 0.5
 
 @dataclass(frozen=True)
 class Moves:
-    """What one iteration does: ``joint`` steps of all latents, then ``sweeps`` over single latents."""
+    """The moves of one iteration: ``joint`` steps of all latents, then ``sweeps`` over single latents."""
 
     joint: int = 1
     sweeps: int = 0
@@ -162,9 +162,9 @@ def slice_angles(
     low, high = angle - 2.0 * np.pi, angle.copy()
     values, active = present.copy(), np.arange(chains)
     for _ in range(ROUNDS):
-        found = value(active, angle[active])
-        inside = power * found > level[active]
-        values[active[inside]] = found[inside]
+        log_p = value(active, angle[active])
+        inside = power * log_p > level[active]
+        values[active[inside]] = log_p[inside]
         active = active[~inside]
         if not len(active):
             return angle, values, 0

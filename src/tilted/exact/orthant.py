@@ -49,10 +49,11 @@ class Draws:
     z: np.ndarray = field(repr=False)
     log_weights: np.ndarray = field(repr=False)
 
-    def and_more(self, other: Draws) -> Draws:
+    def and_more(self, further: Draws) -> Draws:
         """These and others of the same tilt."""
         return Draws(
-            np.concatenate([self.z, other.z], axis=1), np.concatenate([self.log_weights, other.log_weights])
+            np.concatenate([self.z, further.z], axis=1),
+            np.concatenate([self.log_weights, further.log_weights]),
         )
 
     @property
@@ -77,7 +78,7 @@ class Draws:
 
     @property
     def standard_error(self) -> float:
-        """Of the log evidence, by the delta method."""
+        """Standard error of the log evidence, by the delta method."""
         return float(np.sqrt(max(1.0 / self.effective - 1.0 / len(self.log_weights), 0.0)))
 
 
@@ -90,7 +91,7 @@ class Posterior(NamedTuple):
 
 @dataclass(frozen=True)
 class Orthant:
-    """What draws are made from.
+    """Source of draws.
 
     Attributes
     ----------
@@ -188,8 +189,8 @@ def _least_likely_first(A: np.ndarray, shift: np.ndarray) -> np.ndarray:
         centre = shift[j:] + L[j:, :j] @ means[:j]
         spread = np.sqrt(np.maximum(A.diagonal()[j:] - np.sum(L[j:, :j] ** 2, axis=1), TINY))
         here = j + int(np.argmin(centre / spread))
-        for part in (order, shift, A, A.T, L[:, :j]):
-            part[[j, here]] = part[[here, j]]
+        for array in (order, shift, A, A.T, L[:, :j]):
+            array[[j, here]] = array[[here, j]]
         L[j, j] = spread[here - j]
         L[j + 1 :, j] = (A[j + 1 :, j] - L[j + 1 :, :j] @ L[j, :j]) / L[j, j]
         means[j] = hazard(centre[here - j] / spread[here - j])
@@ -218,23 +219,23 @@ def _saddle(L: np.ndarray, shift: np.ndarray) -> tuple[np.ndarray, float]:
         if size < SETTLED:
             break
         # d h = -fall d above, kept = 1 - fall
-        kept = remaining_curvature(above, h)
-        fall = loss_of_variance(above, h, kept)
+        curvature = remaining_curvature(above, h)
+        fall = loss_of_variance(above, h, curvature)
         slope = np.eye(len(L)) + fall[:, None] * U
-        M = (U.T * fall) @ U + (slope.T / kept) @ slope
-        dz = np.linalg.solve(M, first + slope.T @ (second / kept))
-        dtilt = (slope @ dz - second) / kept
+        M = (U.T * fall) @ U + (slope.T / curvature) @ slope
+        dz = np.linalg.solve(M, first + slope.T @ (second / curvature))
+        dtilt = (slope @ dz - second) / curvature
         step = 1.0
         for _ in range(HALVINGS):
-            found = residuals(z + step * dz, tilt + step * dtilt)
-            reached = np.hypot(np.linalg.norm(found[0]), np.linalg.norm(found[1]))
+            new_residuals = residuals(z + step * dz, tilt + step * dtilt)
+            reached = np.hypot(np.linalg.norm(new_residuals[0]), np.linalg.norm(new_residuals[1]))
             if reached < (1.0 - 1e-4 * step) * size:
                 break
             step *= 0.5
         else:
             break
         z, tilt = z + step * dz, tilt + step * dtilt
-        (first, second, above, h), size = found, reached
+        (first, second, above, h), size = new_residuals, reached
     if not size < SETTLED:
         return tilt, np.inf
     return tilt, float(np.sum(log_ndtr(above) + tilt * (0.5 * tilt - z)))

@@ -89,7 +89,7 @@ class Target:
         return np.add.reduceat(terms, self.starts, axis=0)
 
     def log_likelihoods_of(self, u: int, f: np.ndarray) -> np.ndarray:
-        """The same for one latent, [C]."""
+        """Return log likelihoods [C] of one latent."""
         end = self.starts[u + 1] if u + 1 < len(self.starts) else len(self.y)
         labels = self.y[self.starts[u] : end]
         if len(labels) == 1:

@@ -43,7 +43,7 @@ class Anderson:
 
     @property
     def active(self) -> bool:
-        """Whether there is anything to extrapolate from."""
+        """Return whether there is anything to extrapolate from."""
         return len(self.points) > 1
 
     def step(self, damping: float, scale: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -93,8 +93,8 @@ def _after_lighter_weights(
     """The inference that starts at the sites of one with lighter weights, roughly converged."""
     rough = replace(options, tolerance=max(options.tolerance, ROUGH))
     lighter = infer(posterior, likelihood, y, rule.lighter(), rough)
-    found = infer(posterior, likelihood, y, rule, options, lighter.sites)
-    return replace(found, status=found.status.after(lighter.status, "with lighter weights"))
+    inference = infer(posterior, likelihood, y, rule, options, lighter.sites)
+    return replace(inference, status=inference.status.after(lighter.status, "with lighter weights"))
 
 
 def _iterate(run: Run[StateT], start: Sites) -> Point[StateT]:
@@ -184,7 +184,7 @@ def _newton(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
 
     target = point.update.sites
     at = run.posterior, point.state, target, respond, rule.power, run.residual, rule.heavy
-    ahead = newton_sites(*at, known=point.beside)
+    ahead = newton_sites(*at, response=point.response)
     if ahead is None:
         return None
     following, climbs = run.visit(ahead), False
@@ -226,12 +226,12 @@ def _one_by_one(run: Run[StateT], point: Point[StateT]) -> Sites | None:
     covariance = run.posterior.covariance(state)
     sites, mean = state.sites, state.marginals.mean
     for i in range(len(run.y)):
-        one = slice(i, i + 1)
+        row = slice(i, i + 1)
         marginal = run.posterior.marginal(mean, covariance, i)
         if not marginal.variance[0] > 0 or run.late:
             return None
-        old = Sites(sites.tau[one], sites.nu[one])
-        new = run.rule.at(i).update(marginal, old, run.likelihood, run.y[one]).sites
+        old = Sites(sites.tau[row], sites.nu[row])
+        new = run.rule.at(i).update(marginal, old, run.likelihood, run.y[row]).sites
         d_tau = max(float(new.tau[0]), options.min_precision) - float(old.tau[0])
         d_nu = float(new.nu[0] - old.nu[0])
         step = run.step
@@ -254,7 +254,7 @@ def _acceptable(run: Run[StateT], old: Point[StateT], new: Point[StateT]) -> boo
 
 
 def _away(point: Point[StateT]) -> float:
-    """How many of its standard deviations the farthest marginal is off 0."""
+    """Return the largest distance of a marginal's mean from 0, in its standard deviations."""
     marginals = point.state.marginals
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         return float(np.max(np.abs(marginals.mean) / np.sqrt(marginals.variance + marginals.extra)))

@@ -44,8 +44,8 @@ def tilted_rule(
     likelihood in the tilted distribution, a fifth argument of ``project`` where it is not 1. Power EP has
     both alike [Bui et al. 2017]; ``stationary`` is `Rule.stationary`.
     """
-    whole = bool(np.all(np.equal(power, 1.0)))
-    how = project if whole else partial(_powered, project, power), share
+    unit_power = bool(np.all(np.equal(power, 1.0)))
+    how = project if unit_power else partial(_powered, project, power), share
     arguments = project, sensitivity, share, power, stationary
     rule = Rule(
         partial(_update, *how),
@@ -74,14 +74,14 @@ def _powered(
 def _of_one(
     project: Project, sensitivity: Sense | None, share: Shares, power: Shares, stationary: bool, i: int
 ) -> Rule:
-    share, power = (float(np.broadcast_to(part, np.shape(share))[i]) for part in (share, power))
+    share, power = (float(np.broadcast_to(values, np.shape(share))[i]) for values in (share, power))
     return tilted_rule(project, sensitivity, share, power, stationary)
 
 
 def _of_two(
     project: Project, sensitivity: Sense | None, share: Shares, power: Shares, stationary: bool
 ) -> Rule:
-    share, power = (np.tile(np.broadcast_to(part, np.shape(share)), 2) for part in (share, power))
+    share, power = (np.tile(np.broadcast_to(values, np.shape(share)), 2) for values in (share, power))
     return tilted_rule(project, sensitivity, share, power, stationary)
 
 
@@ -105,7 +105,7 @@ def _weighted(
 
 
 class _Answer(NamedTuple):
-    """What a projection makes of N marginals and sites.
+    """The projections of N marginals and sites.
 
     Attributes
     ----------
@@ -139,8 +139,8 @@ def _answer(
 ) -> _Answer:
     """Cavities, their tilted distributions' projections, and the sites that follow."""
     share = of_sites(share, y)
-    whole = isinstance(share, float) and share == 1.0  # calls of numpy count where N is small
-    removed_tau, removed_nu = (sites.tau, sites.nu) if whole else (share * sites.tau, share * sites.nu)
+    unit_share = isinstance(share, float) and share == 1.0  # calls of numpy count where N is small
+    removed_tau, removed_nu = (sites.tau, sites.nu) if unit_share else (share * sites.tau, share * sites.nu)
     m, v_h = cavity(marginals.mean, marginals.variance, removed_tau, removed_nu)
     v = v_h + marginals.extra
     proper = np.isfinite(v_h) & (v_h >= 0) & (v > 0)
@@ -154,7 +154,7 @@ def _answer(
     every = bool(usable.all())
     if not every:
         scale = np.where(usable, scale, 1.0)
-    if not whole:
+    if not unit_share:
         scale = share * scale
     tau = -projection.d2 / scale
     nu = (projection.d1 - m * projection.d2) / scale

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Derivatives(NamedTuple):
-    """Of the log evidence E: G [N, N], dE/dtheta = sum_ij G_ij dK_ij/dtheta, and that in the prior mean."""
+    """Derivatives of the log evidence E: dE/dtheta = sum_ij G_ij dK_ij/dtheta, G [N, N]; and in the mean."""
 
     by_covariance: np.ndarray
     by_mean: float

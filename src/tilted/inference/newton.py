@@ -43,7 +43,7 @@ def newton_sites(
     power: float | np.ndarray,
     residual: float,
     costly: bool = False,
-    known: Sites | None = None,
+    response: Sites | None = None,
 ) -> Sites | None:
     """The sites that a Newton step leads to.
 
@@ -55,7 +55,7 @@ def newton_sites(
     target : Sites
         The rule's new sites there.
     respond : callable
-        The rule's new sites [2N] at two sets of marginals [2N], one after the other (`beside`), and the
+        The rule's new sites [2N] at two sets of marginals [2N], one after the other (`perturbed`), and the
         present sites.
     power : float or array [N]
         How much of its site the rule divides out of a marginal (`Rule.power`).
@@ -63,8 +63,8 @@ def newton_sites(
         How far the present sites are from the fixed point; the linear system is solved the more precisely.
     costly : bool
         Whether products with the correlations may cost as much as conditioning.
-    known : Sites, optional
-        What ``respond`` would answer, if that is known.
+    response : Sites, optional
+        The answer of ``respond``, if it is available.
 
     Returns
     -------
@@ -82,24 +82,24 @@ def newton_sites(
     rise = _within_reach(np.log(target.tau / sites.tau))
     relative, shift = np.exp(-rise), (mu_new - mu) / s
 
-    new = respond(beside(marginals)) if known is None else known
+    new = respond(perturbed(marginals)) if response is None else response
     d_tau = (new.tau.reshape(2, n) - target.tau) / DIFFERENCE
     d_nu = (new.nu.reshape(2, n) - target.nu) / DIFFERENCE
     by_mean, by_variance = by = np.empty((2, 2, n))  # derivatives of p and q
     by[:, 0] = relative * v * d_tau
     by[:, 1] = relative * s * (d_nu - m * d_tau) - shift * by[:, 0]
     own = 1.0 - power
-    whole = not np.any(own)  # every call of numpy counts where N is small
+    unit_power = not np.any(own)  # every call of numpy counts where N is small
 
     def system(u: np.ndarray) -> np.ndarray:
-        left = u.reshape(2, n)
-        p, q = left
+        result = u.reshape(2, n)
+        p, q = result
         mean, variance = correlations.product(q), correlations.square_product(p)
-        if not whole:
+        if not unit_power:
             mean, variance = mean + own * q, variance + own * p
-        left = left - by_mean * mean
-        left += by_variance * variance  # which falls
-        return left.reshape(-1)
+        result = result - by_mean * mean
+        result += by_variance * variance  # which falls
+        return result.reshape(-1)
 
     weight = v * sites.tau
     right = np.concatenate([weight * rise, weight * (shift + (mu - m) / s * rise)])
@@ -113,7 +113,7 @@ def newton_sites(
     return Sites(tau, tau * (mu + d_mu - (mu - m) * change))
 
 
-def beside(marginals: Marginals) -> Marginals:
+def perturbed(marginals: Marginals) -> Marginals:
     """Marginals [2N] with moved means, and after these with moved variances, for the rule's derivatives."""
     m, v = marginals.mean, marginals.variance
     return Marginals(

@@ -1,4 +1,4 @@
-"""How an inference iterates."""
+"""Options of the iteration of an inference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STOPS = ("marginals", "site-rms")
 
 @dataclass(frozen=True)
 class Options:
-    """How to iterate.
+    """Options of the iteration.
 
     Parameters
     ----------

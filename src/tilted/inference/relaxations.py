@@ -26,7 +26,7 @@ TOGETHER = 20  # sites whose relaxations are searched before the clock is looked
 
 @dataclass(frozen=True)
 class Relaxation:
-    """How far moment matching may be relaxed.
+    """Settings of the relaxation of moment matching.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class _Cavities:
     relaxation: Relaxation
 
     def cost(self, b: np.ndarray) -> np.ndarray:
-        """What is minimised, KL + c b [N, B], at relaxations ``b`` [N, B]; infinite where it is undefined."""
+        """Return the cost KL + c b [N, B] at relaxations ``b`` [N, B]; infinite where it is undefined."""
         p, s, centre = self.p[:, None], self.s[:, None], self.centre[:, None]
         narrower = p + b
         proper = narrower > 0
@@ -192,7 +192,7 @@ def relaxations(
 
 
 def at_limit(b: np.ndarray, marginals: Marginals, sites: Sites) -> np.ndarray:
-    """Which relaxations ``b`` [N] are the largest of those searched: bool [N]; a larger one may cost less."""
+    """Return which relaxations ``b`` [N] are the largest searched; a larger one may cost less."""
     p = (1.0 - sites.tau * marginals.variance) / marginals.variance
     return b >= 0.5 * 10.0**DECADES * np.abs(p)
 

@@ -46,8 +46,8 @@ def relaxed_rule(relaxation: Relaxation, deadline: float = np.inf) -> Rule:
     def update(marginals: Marginals, sites: Sites, likelihood: Likelihood, y: np.ndarray) -> Update:
         b = relaxations(marginals, sites, likelihood, y, relaxation, deadline)
         late = np.isnan(b)
-        found = _update(np.where(late, 0.0, b), relaxation.printed_step, marginals, sites, likelihood, y)
-        return replace(found, skipped=found.skipped + int(late.sum()))
+        new = _update(np.where(late, 0.0, b), relaxation.printed_step, marginals, sites, likelihood, y)
+        return replace(new, skipped=new.skipped + int(late.sum()))
 
     return Rule(update, stationary=False)
 
@@ -85,8 +85,8 @@ def _update(
     update = EP.update(of_q_r, sites, likelihood, y)
     nothing, new = np.zeros(len(y)), update.sites
     if printed_step:
-        again = np.where((new.tau != sites.tau) | (new.nu != sites.nu), b, 0.0)  # not where it was skipped
-        new = Sites(new.tau + again, new.nu + again * means(sites))
+        start = np.where((new.tau != sites.tau) | (new.nu != sites.nu), b, 0.0)  # not where it was skipped
+        new = Sites(new.tau + start, new.nu + start * means(sites))
     return Update(new, nothing, nothing, update.skipped)
 
 
@@ -154,9 +154,9 @@ def infer(
     status, late = inference.status, bool(np.isnan(b).any())
     frozen = not (status.converged or late) and first.max_sweeps < options.max_sweeps
     if frozen:
-        rest = replace(options, max_sweeps=options.max_sweeps - first.max_sweeps)
-        held = held_rule(b, relaxation.printed_step)
-        inference = engine.infer(posterior, likelihood, y, held, rest, inference.sites)
+        remaining = replace(options, max_sweeps=options.max_sweeps - first.max_sweeps)
+        fixed_rule = held_rule(b, relaxation.printed_step)
+        inference = engine.infer(posterior, likelihood, y, fixed_rule, remaining, inference.sites)
         status = inference.status.after(status, "with relaxations searched")
     return Relaxed(inference.sites, inference.state, b, frozen, status)
 
@@ -180,8 +180,8 @@ def sweeps(
     if searched.outcome != UNSETTLED or first == max_sweeps:
         return searched
     b = relaxations(searched.state.marginals, searched.sites, likelihood, y, relaxation)
-    held = held_rule(b, relaxation.printed_step)
-    rest = sweep_on(
-        posterior, likelihood, y, held, max_sweeps - first, start=searched.sites, tolerance=tolerance
+    fixed_rule = held_rule(b, relaxation.printed_step)
+    continued = sweep_on(
+        posterior, likelihood, y, fixed_rule, max_sweeps - first, start=searched.sites, tolerance=tolerance
     )
-    return replace(rest, changes=np.append(searched.changes, rest.changes))
+    return replace(continued, changes=np.append(searched.changes, continued.changes))

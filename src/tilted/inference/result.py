@@ -1,4 +1,4 @@
-"""What an inference returns: posterior, sites, evidence and a status that hides nothing."""
+"""The result of an inference: posterior, sites, evidence and a status that hides nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ StateT = TypeVar("StateT", bound="State")
 
 @dataclass(frozen=True)
 class Status:
-    """How an inference, or a whole fit, ended.
+    """The status of an inference, or of a fit, at its end.
 
     Attributes
     ----------
@@ -57,14 +57,14 @@ class Status:
     negative_sites: int = 0
     message: str = ""
 
-    def after(self, earlier: Status, what: str) -> Status:
-        """The same, with the sweeps, damping and refused steps of an ``earlier`` inference, named."""
+    def after(self, earlier: Status, name: str) -> Status:
+        """Return the status with the sweeps, damping and refused steps of an ``earlier`` inference, named."""
         return replace(
             self,
             sweeps=earlier.sweeps + self.sweeps,
             damping=min(earlier.damping, self.damping),
             retries=earlier.retries + self.retries,
-            message=f"{self.message}; {earlier.sweeps} sweeps before, {what}",
+            message=f"{self.message}; {earlier.sweeps} sweeps before, {name}",
         )
 
     def as_dict(self) -> dict[str, bool | int | float | str]:

@@ -23,7 +23,7 @@ class Projector(Protocol):
 
     @property
     def sensitivity(self) -> Sense | None:
-        """How the projections of N tilted distributions answer to their cavities; None if it cannot tell."""
+        """Derivatives of the projections of N tilted distributions in their cavities; None if unknown."""
 
     def project(self, likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Projection:
         """Gaussians [N] for the tilted distributions with cavities N(m, v); y, m, v are arrays [N]."""
@@ -31,7 +31,7 @@ class Projector(Protocol):
 
 @dataclass(frozen=True)
 class Update:
-    """What a rule answers for N sites.
+    """The new sites of a rule, for N sites.
 
     Attributes
     ----------
@@ -115,11 +115,11 @@ class Rule:
 
     @property
     def heavy(self) -> bool:
-        """Whether some weights are so large that their rows, who do not know of each other, overshoot."""
+        """Return whether some weights are so large that repeated rows overshoot together."""
         return self.weights is not None and float(np.max(self.weights)) > HEAVY
 
     def lighter(self) -> Rule:
-        """The same with weights of at most a `HEAVY`-th of the largest, at whose sites to start."""
+        """Return the rule with weights of at most a `HEAVY`-th of the largest, to start from its sites."""
         assert self.plain is not None and self.weights is not None
         return weighted(self.plain, np.minimum(self.weights, np.max(self.weights) / HEAVY))
 

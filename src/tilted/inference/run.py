@@ -11,7 +11,7 @@ import numpy as np
 
 from tilted.gaussian import Marginals, Sites
 from tilted.inference.acceleration import Anderson
-from tilted.inference.newton import beside
+from tilted.inference.newton import perturbed
 from tilted.inference.options import Options
 from tilted.inference.result import StateT
 from tilted.inference.rule import Rule, Update
@@ -39,15 +39,15 @@ class Point(Generic[StateT]):
         How far the rule's new sites are from the present ones.
     clipped : int
         New sites held at the smallest precision.
-    beside : Sites or None
-        The rule's new sites [2N] at `newton.beside`, if they were asked for in advance.
+    response : Sites or None
+        The rule's new sites [2N] at `newton.perturbed`, if they were asked for in advance.
     """
 
     state: StateT
     update: Update
     residual: float
     clipped: int = 0
-    beside: Sites | None = None
+    response: Sites | None = None
 
     @cached_property
     def evidence(self) -> float:
@@ -61,7 +61,7 @@ class Point(Generic[StateT]):
 
 
 def residual_of(sites: Sites, new: Sites, marginals: Marginals, stop: str) -> float:
-    """How far new sites are from the present ones, as `Options.stop` says."""
+    """Return the distance of new sites from the present ones, as `Options.stop` defines it."""
     d_tau = new.tau - sites.tau
     d_nu = new.nu - sites.nu
     if stop == "site-rms":
@@ -148,30 +148,30 @@ class Run(Generic[StateT]):
 
     def answer(self, state: StateT) -> Point[StateT]:
         """The rule's new sites at a state, clipped where the options say so."""
-        (update, beyond), clipped = self._asked(state), 0
+        (update, beyond), clipped = self._respond(state), 0
         if self.options.min_precision > -np.inf:
             clipped = int(np.sum(update.sites.tau < self.options.min_precision))
             update = replace(update, sites=self.clip(update.sites))
         residual = residual_of(state.sites, update.sites, state.marginals, self.options.stop)
         return Point(state, update, residual, clipped, beyond)
 
-    def _asked(self, state: StateT) -> tuple[Update, Sites | None]:
+    def _respond(self, state: StateT) -> tuple[Update, Sites | None]:
         """The rule's answer, and in the same call those beside it that the next Newton step will ask for."""
         marginals, sites, n = state.marginals, state.sites, len(self.y)
         if self.foresees and (sites.tau > 0).all():
-            pairs = zip(_parts(marginals), _parts(beside(marginals)), strict=True)
+            pairs = zip(_parts(marginals), _parts(perturbed(marginals)), strict=True)
             all_three = Marginals(*(np.concatenate(pair) for pair in pairs))
             present = Sites(np.concatenate([sites.tau] * 3), np.concatenate([sites.nu] * 3))
-            found = self.rule.update(all_three, present, self.likelihood, np.concatenate([self.y] * 3))
-            if not found.skipped:
-                tau, nu = found.sites.tau, found.sites.nu
-                update = Update(Sites(tau[:n], nu[:n]), found.log_terms[:n], found.by_extra[:n])
+            answer = self.rule.update(all_three, present, self.likelihood, np.concatenate([self.y] * 3))
+            if not answer.skipped:
+                tau, nu = answer.sites.tau, answer.sites.nu
+                update = Update(Sites(tau[:n], nu[:n]), answer.log_terms[:n], answer.by_extra[:n])
                 return update, self.clip(Sites(tau[n:], nu[n:]))
         return self.rule.update(marginals, sites, self.likelihood, self.y), None
 
     @property
     def foresees(self) -> bool:
-        """Whether the next point will take a Newton step, for all that is known, and its sites are few."""
+        """Return whether the next point is expected to take a Newton step, and its sites are few."""
         options = self.options
         return (
             len(self.y) <= FEW
@@ -190,12 +190,12 @@ class Run(Generic[StateT]):
 
     @property
     def floored(self) -> bool:
-        """Whether the residual is so small, and has been for so long, that only rounding is left of it."""
+        """Return whether the residual has been so small for so long that only rounding remains."""
         return self.residual <= FLOOR and self.sweeps - self.reached >= PATIENCE
 
     @property
     def late(self) -> bool:
-        """Whether the time is up."""
+        """Return whether the time is up."""
         return time.monotonic() >= self.options.deadline
 
     def shrink(self) -> None:

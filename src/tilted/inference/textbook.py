@@ -29,7 +29,7 @@ CONVERGED, DIVERGED, UNSETTLED = OUTCOMES = ("converged", "diverged", "unsettled
 
 @dataclass(frozen=True)
 class Sweeps:
-    """What became of a run.
+    """The result of a run.
 
     Attributes
     ----------
@@ -118,12 +118,12 @@ def _sweep(
     mean, extra = np.array(state.marginals.mean), state.marginals.extra
     tau, nu = np.array(state.sites.tau, dtype=float), np.array(state.sites.nu, dtype=float)
     for i in range(len(y)):
-        one = slice(i, i + 1)
+        row = slice(i, i + 1)
         column = covariance[:, i].copy()
-        marginal = Marginals(mean[one], column[one], extra[one])
+        marginal = Marginals(mean[row], column[row], extra[row])
         if not 0 < column[i] < np.inf:
             raise _Improper(f"the marginal of point {i + 1} is improper")
-        update = rule.at(i).update(marginal, Sites(tau[one], nu[one]), likelihood, y[one])
+        update = rule.at(i).update(marginal, Sites(tau[row], nu[row]), likelihood, y[row])
         if update.skipped:
             raise _Improper(f"the cavity of point {i + 1} is improper")
         d_tau = step * float(update.sites.tau[0] - tau[i])

@@ -37,7 +37,7 @@ def variational_update(
     expected = likelihood.expected_log(y, m, v_h + marginals.extra)
     expected_site = log_sites(m, sites, anchors(m, sites.tau)) - 0.5 * sites.tau * v_h
     with np.errstate(over="ignore", invalid="ignore"):  # of rates e^m beyond floats: no residual is
-        value, d_mean, d_variance = (weights * part for part in expected)
+        value, d_mean, d_variance = (weights * values for values in expected)
         tau = -2.0 * d_variance
         nu = d_mean + tau * m
     return Update(Sites(tau, nu), value - expected_site, d_variance)

@@ -55,8 +55,8 @@ class JointFit:
         cross = self.kernel.matrix(X, self.X)
         B = self.beta[:, None] * self.kernel.matrix(self.X) * self.beta
         L = linalg.cholesky(np.eye(len(B)) + B, "I + B K B")
-        part = linalg.solve_lower(L, self.beta[:, None] * cross.T)
-        variance = self.kernel.diagonal(X) - np.einsum("ij,ij->j", part, part)
+        half = linalg.solve_lower(L, self.beta[:, None] * cross.T)
+        variance = self.kernel.diagonal(X) - np.einsum("ij,ij->j", half, half)
         return cross @ self.alpha, require_positive(variance)
 
 
@@ -125,19 +125,19 @@ def elbo_and_gradient(
     L = linalg.cholesky(A, "I + B K B")
     factor = linalg.inverse_lower(L)
     inverse = linalg.mirror_lower(linalg.gram_lower(factor))
-    kept, precision = np.diagonal(inverse), beta**2
-    variance = (1.0 - kept) / precision
+    diagonal, precision = np.diagonal(inverse), beta**2
+    variance = (1.0 - diagonal) / precision
     if not np.all(variance > 0):
         raise NotPositiveDefinite("Sigma", int(np.argmin(variance)), len(y))
     link = released if released_link is None else released_link
     value, d_mean, d_variance = terms(y, m, variance, link)
-    kl = 0.5 * (linalg.log_determinant(L) + np.sum(kept) - len(y) + m @ alpha)
+    kl = 0.5 * (linalg.log_determinant(L) + np.sum(diagonal) - len(y) + m @ alpha)
     by_alpha = K @ d_mean - m
     square = inverse @ inverse.T
     # sum_i d_i Sigma_ij^2, and diag(B K (A^-1 - A^-2))_j
     spread = (d_variance / precision) @ inverse**2 / precision
-    spread += d_variance * (variance**2 - (kept / precision) ** 2)
-    by_beta = -2.0 * beta * spread - (1.0 - 2.0 * kept + np.diagonal(square)) / beta
+    spread += d_variance * (variance**2 - (diagonal / precision) ** 2)
+    by_beta = -2.0 * beta * spread - (1.0 - 2.0 * diagonal + np.diagonal(square)) / beta
     half = inverse / beta
     G = d_variance[:, None] * (half @ half.T) if released else (half * d_variance) @ half.T
     square -= inverse

@@ -42,19 +42,19 @@ class Active(Around):
     def __post_init__(self) -> None:
         if not is_kernel(self.kernel):
             raise ValueError(f"Active is made of a kernel and columns, got {self.kernel!r}")
-        given = np.atleast_1d(self.columns)
-        whole = np.issubdtype(given.dtype, np.integer) and np.all(given >= 0)
-        if given.ndim != 1 or len(given) == 0 or not whole or len(np.unique(given)) < len(given):
+        columns = np.atleast_1d(self.columns)
+        valid = np.issubdtype(columns.dtype, np.integer) and np.all(columns >= 0)
+        if columns.ndim != 1 or len(columns) == 0 or not valid or len(np.unique(columns)) < len(columns):
             raise ValueError(f"columns are different numbers from 0, got {self.columns!r}")
-        object.__setattr__(self, "columns", tuple(given.tolist()))
+        object.__setattr__(self, "columns", tuple(columns.tolist()))
 
-    def _seen(self, X: np.ndarray) -> np.ndarray:
+    def _inner_inputs(self, X: np.ndarray) -> np.ndarray:
         if max(self.columns) >= X.shape[1]:  # type: ignore[arg-type]  # a tuple by now
             raise ValueError(f"column {max(self.columns)} of inputs of dimension {X.shape[1]}")  # type: ignore[arg-type]
         return X[:, self.columns]
 
-    def _spread(self, by_seen: np.ndarray, X: np.ndarray) -> np.ndarray:
+    def _spread(self, by_inputs: np.ndarray, X: np.ndarray) -> np.ndarray:
         """Derivatives in all columns from those in the seen ones."""
         out = np.zeros(np.shape(X))
-        out[:, self.columns] = by_seen
+        out[:, self.columns] = by_inputs
         return out

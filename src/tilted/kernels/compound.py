@@ -28,22 +28,22 @@ ONE_POINT = np.zeros((1, 1))
 
 
 def noise_of(kernel: Kernel) -> float:
-    """How much of the variance of ``kernel`` a point shares with no other; 0 for kernels that do not say."""
+    """Return the variance of ``kernel`` that a point shares with no other; 0 where it is unknown."""
     return getattr(kernel, "noise", 0.0)
 
 
 def is_kernel(value: object) -> TypeGuard[Kernel]:
-    """Whether it offers the contract, as kernels but no classes of them do."""
+    """Return whether it is an object with the kernels' contract (their classes are not)."""
     return hasattr(value, "contract_gradient") and not isinstance(value, type)
 
 
 def is_stationary(kernel: Kernel) -> bool:
-    """Whether k(x, x) is the same at every x, as of kernels that do not say."""
+    """Return whether k(x, x) is the same at every x; true where it is unknown."""
     return getattr(kernel, "stationary", True)
 
 
 def free_parameters_of(kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
-    """What a search varies, as it stands in the kernel, [P], and its derivatives in ``parameters()`` [P].
+    """Return the parameters that a search varies [P], and their derivatives in ``parameters()`` [P].
 
     The parameters themselves and 1, but of kernels that show a search others (``restricted``).
     """
@@ -59,30 +59,30 @@ def variance_of(kernel: Kernel) -> float:
     return float(kernel.diagonal(ONE_POINT)[0])
 
 
-def add(self: Kernel, other: object) -> Sum:
+def add(self: Kernel, second: object) -> Sum:
     """``self + other``."""
-    _refuse_number(other)
-    return Sum(self, other) if is_kernel(other) else NotImplemented
+    _refuse_number(second)
+    return Sum(self, second) if is_kernel(second) else NotImplemented
 
 
-def add_to(self: Kernel, other: object) -> Sum:
+def add_to(self: Kernel, first: object) -> Sum:
     """``other + self``."""
-    _refuse_number(other)
-    return Sum(other, self) if is_kernel(other) else NotImplemented
+    _refuse_number(first)
+    return Sum(first, self) if is_kernel(first) else NotImplemented
 
 
-def multiply(self: Kernel, other: object) -> Kernel:
+def multiply(self: Kernel, second: object) -> Kernel:
     """``self * other``, a number being a factor of the variance."""
-    if isinstance(other, Real):
-        return scaled(self, float(other))
-    return Product(self, other) if is_kernel(other) else NotImplemented
+    if isinstance(second, Real):
+        return scaled(self, float(second))
+    return Product(self, second) if is_kernel(second) else NotImplemented
 
 
-def multiply_by(self: Kernel, other: object) -> Kernel:
+def multiply_by(self: Kernel, first: object) -> Kernel:
     """``other * self``."""
-    if isinstance(other, Real):
-        return scaled(self, float(other))
-    return Product(other, self) if is_kernel(other) else NotImplemented
+    if isinstance(first, Real):
+        return scaled(self, float(first))
+    return Product(first, self) if is_kernel(first) else NotImplemented
 
 
 def scaled(kernel: Kernel, factor: float) -> Kernel:
@@ -111,7 +111,7 @@ def _refuse_number(value: object) -> None:
 
 @dataclass(frozen=True)
 class Pair:
-    """What sums and products of two kernels share.
+    """The base of sums and products of two kernels.
 
     Parameters
     ----------
@@ -131,32 +131,32 @@ class Pair:
     __array_ufunc__ = None  # an array leaves the operators to the kernel, which refuses it
 
     def __post_init__(self) -> None:
-        for part in (self.first, self.second):
-            if not is_kernel(part):
-                raise ValueError(f"a {type(self).__name__} is made of two kernels, got {part!r}")
+        for kernel in (self.first, self.second):
+            if not is_kernel(kernel):
+                raise ValueError(f"a {type(self).__name__} is made of two kernels, got {kernel!r}")
 
     @property
     def stationary(self) -> bool:
-        """Whether k(x, x) is the same at every x."""
+        """Return whether k(x, x) is the same at every x."""
         return is_stationary(self.first) and is_stationary(self.second)
 
     def parameters(self) -> np.ndarray:
-        """Those of both parts as a vector."""
+        """The parameters of both kernels as a vector."""
         return np.concatenate([self.first.parameters(), self.second.parameters()])
 
     def free_parameters(self) -> tuple[np.ndarray, np.ndarray]:
-        """Those of both parts [P], and their derivatives in :meth:`parameters` [P]."""
-        parts = zip(free_parameters_of(self.first), free_parameters_of(self.second), strict=True)
-        values, slopes = (np.concatenate(pair) for pair in parts)
+        """Return the parameters of both kernels [P], and their derivatives in :meth:`parameters` [P]."""
+        pairs = zip(free_parameters_of(self.first), free_parameters_of(self.second), strict=True)
+        values, slopes = (np.concatenate(pair) for pair in pairs)
         return values, slopes
 
     def with_parameters(self, values: np.ndarray) -> Self:
-        """The same kernel with other parameter values, ordered as in :meth:`parameters`."""
+        """Return the kernel with other parameter values, ordered as in :meth:`parameters`."""
         P = len(self.first.parameters())
         return type(self)(self.first.with_parameters(values[:P]), self.second.with_parameters(values[P:]))
 
     def distances(self, X: np.ndarray) -> Shared | None:
-        """What each part's matrices at the same ``X`` [N, D] share; None if nothing."""
+        """Return the values that matrices of each kernel at ``X`` [N, D] share; None if there are none."""
         pair = self.first.distances(X), self.second.distances(X)
         return None if pair[0] is None and pair[1] is None else pair
 
@@ -164,8 +164,10 @@ class Pair:
         self, X: np.ndarray, X2: np.ndarray | None, distances: Shared | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Matrices of the two parts."""
-        one, two = distances or (None, None)
-        return self.first.matrix(X, X2, distances=one), self.second.matrix(X, X2, distances=two)
+        first_distances, second_distances = distances or (None, None)
+        return self.first.matrix(X, X2, distances=first_distances), self.second.matrix(
+            X, X2, distances=second_distances
+        )
 
     def _each_gradient(
         self,
@@ -175,13 +177,13 @@ class Pair:
         distances: Shared | None,
     ) -> np.ndarray:
         """Gradients of both parts, each contracted with its own weights."""
-        parts = zip((self.first, self.second), matrices, weights, distances or (None, None), strict=True)
-        return np.concatenate([part.contract_gradient(X, K, G, shared) for part, K, G, shared in parts])
+        terms = zip((self.first, self.second), matrices, weights, distances or (None, None), strict=True)
+        return np.concatenate([kernel.contract_gradient(X, K, G, shared) for kernel, K, G, shared in terms])
 
     def _each_diagonal(self, X: np.ndarray, *weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradients of the diagonals of both parts; derivatives in the points add up."""
-        parts = zip((self.first, self.second), weights, strict=True)
-        by_parameters, by_X = zip(*(part.contract_diagonal(X, g) for part, g in parts), strict=True)
+        terms = zip((self.first, self.second), weights, strict=True)
+        by_parameters, by_X = zip(*(kernel.contract_diagonal(X, g) for kernel, g in terms), strict=True)
         return np.concatenate(by_parameters), by_X[0] + by_X[1]
 
     def _each_cross(
@@ -191,9 +193,9 @@ class Pair:
         matrices: tuple[np.ndarray, np.ndarray],
         weights: tuple[np.ndarray, np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same between two sets of points; derivatives in the points add up."""
-        parts = zip((self.first, self.second), matrices, weights, strict=True)
-        by_parameters, by_Z = zip(*(part.contract_cross(Z, X, K, G) for part, K, G in parts), strict=True)
+        """Return the gradients between two sets of points; derivatives in the points add up."""
+        terms = zip((self.first, self.second), matrices, weights, strict=True)
+        by_parameters, by_Z = zip(*(kernel.contract_cross(Z, X, K, G) for kernel, K, G in terms), strict=True)
         return np.concatenate(by_parameters), by_Z[0] + by_Z[1]
 
 
@@ -281,9 +283,11 @@ class Product(Pair):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for part, other in ((self.first, self.second), (self.second, self.first)):
-            if noise_of(part) and not is_stationary(other):
-                raise ValueError(f"noise has one variance everywhere, which a product with {other!r} has not")
+        for factor, cofactor in ((self.first, self.second), (self.second, self.first)):
+            if noise_of(factor) and not is_stationary(cofactor):
+                raise ValueError(
+                    f"noise has one variance everywhere, which a product with {cofactor!r} has not"
+                )
 
     @property
     def noise(self) -> float:

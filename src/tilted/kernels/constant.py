@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OfVariance:
-    """What kernels without any parameter but the variance share.
+    """The base of kernels whose only parameter is the variance.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class OfVariance:
         return np.array([self.variance])
 
     def with_parameters(self, values: np.ndarray) -> Self:
-        """The same kernel with another variance."""
+        """Return the kernel with another variance."""
         return type(self)(float(values[0]))
 
     def distances(self, X: np.ndarray) -> None:

@@ -54,14 +54,14 @@ def as_kernel(kernel: Any, dimension: int) -> Kernel:
 
 
 def of_scikit_learn(kernel: Any) -> bool:
-    """Whether it is one of scikit-learn's own kernels, whose module is not imported for it."""
+    """Return whether it is a kernel of scikit-learn, without importing scikit-learn's module."""
     return type(kernel).__module__ == "sklearn.gaussian_process.kernels"
 
 
 def _converted(kernel: Any, dimension: int) -> Kernel:
     kind = type(kernel).__name__
     if kind in ("Sum", "Product"):
-        first, second = (_converted(part, dimension) for part in (kernel.k1, kernel.k2))
+        first, second = (_converted(kernel_k, dimension) for kernel_k in (kernel.k1, kernel.k2))
         return Sum(first, second) if kind == "Sum" else _product(first, second)
     if kind == "CompoundKernel":  # which may have no representation
         raise ValueError("kernel cannot be a CompoundKernel, which is several kernels in one")
@@ -72,31 +72,37 @@ def _converted(kernel: Any, dimension: int) -> Kernel:
 
 def _product(first: Kernel, second: Kernel) -> Kernel:
     """The product; a constant times a kernel of fixed variance 1 is that kernel with a variance."""
-    for one, other in ((first, second), (second, first)):
-        plain, restriction = (one.kernel, one.bounds) if isinstance(one, Restricted) else (one, {})
-        if not (isinstance(plain, Constant) and isinstance(other, Restricted)):
+    for factor, cofactor in ((first, second), (second, first)):
+        plain, restriction = (
+            (factor.kernel, factor.bounds) if isinstance(factor, Restricted) else (factor, {})
+        )
+        if not (isinstance(plain, Constant) and isinstance(cofactor, Restricted)):
             continue
-        is_fixed = dict(other.bounds or {}).get("variance") == FIXED
-        if is_fixed and not isinstance(other.kernel, Constant) and other.kernel.variance == 1.0:  # type: ignore[attr-defined]
-            bounds = {name: bound for name, bound in dict(other.bounds or {}).items() if name != "variance"}
-            inner = replace(other.kernel, variance=plain.variance)  # type: ignore[type-var]
+        is_fixed = dict(cofactor.bounds or {}).get("variance") == FIXED
+        if is_fixed and not isinstance(cofactor.kernel, Constant) and cofactor.kernel.variance == 1.0:  # type: ignore[attr-defined]
+            bounds = {
+                name: bound for name, bound in dict(cofactor.bounds or {}).items() if name != "variance"
+            }
+            inner = replace(cofactor.kernel, variance=plain.variance)  # type: ignore[type-var]
             bounds |= dict(restriction or {})
             return Restricted(inner, bounds) if bounds else inner
     return Product(first, second)
 
 
-def _restricted(ours: Kernel, theirs: Any, names: Names, fixed: tuple[str, ...] = ()) -> Kernel:
-    """``ours`` with the bounds of ``theirs``, and what is fixed because that has no such parameter."""
+def _restricted(kernel: Kernel, source: Any, names: Names, fixed: tuple[str, ...] = ()) -> Kernel:
+    """``kernel`` with the bounds of ``source``, and what is fixed because that has no such parameter."""
     bounds: dict[str, Any] = dict.fromkeys(fixed, FIXED)
-    for name, other in names.items():
-        given = getattr(theirs, f"{other}_bounds")
-        if isinstance(given, str):
+    for name, source_name in names.items():
+        bounds_of_source = getattr(source, f"{source_name}_bounds")
+        if isinstance(bounds_of_source, str):
             bounds[name] = FIXED
-        elif not np.allclose(given, DEFAULT, atol=0.0):
-            if len(np.unique(np.reshape(given, (-1, 2)), axis=0)) > 1:
-                raise ValueError(f"bounds must be the same for every column, got {other}_bounds={given!r}")
-            bounds[name] = tuple(np.reshape(given, (-1, 2))[0].tolist())
-    return Restricted(ours, bounds) if bounds else ours
+        elif not np.allclose(bounds_of_source, DEFAULT, atol=0.0):
+            if len(np.unique(np.reshape(bounds_of_source, (-1, 2)), axis=0)) > 1:
+                raise ValueError(
+                    f"bounds must be the same for every column, got {source_name}_bounds={bounds_of_source!r}"
+                )
+            bounds[name] = tuple(np.reshape(bounds_of_source, (-1, 2))[0].tolist())
+    return Restricted(kernel, bounds) if bounds else kernel
 
 
 def _lengthscale(kernel: Any) -> Any:
@@ -105,8 +111,8 @@ def _lengthscale(kernel: Any) -> Any:
 
 
 def _rbf(kernel: Any, dimension: int) -> Kernel:
-    found = SquaredExponential(1.0, _lengthscale(kernel))
-    return _restricted(found, kernel, {"lengthscale": "length_scale"}, ("variance",))
+    converted = SquaredExponential(1.0, _lengthscale(kernel))
+    return _restricted(converted, kernel, {"lengthscale": "length_scale"}, ("variance",))
 
 
 def _matern(kernel: Any, dimension: int) -> Kernel:
@@ -114,13 +120,13 @@ def _matern(kernel: Any, dimension: int) -> Kernel:
         return _rbf(kernel, dimension)
     if kernel.nu not in (1.5, 2.5):
         raise ValueError(f"a Matern kernel is of smoothness 1.5, 2.5 or inf here, got {kernel!r}")
-    found = Matern(1.0, _lengthscale(kernel), kernel.nu)
-    return _restricted(found, kernel, {"lengthscale": "length_scale"}, ("variance",))
+    converted = Matern(1.0, _lengthscale(kernel), kernel.nu)
+    return _restricted(converted, kernel, {"lengthscale": "length_scale"}, ("variance",))
 
 
 def _rational_quadratic(kernel: Any, dimension: int) -> Kernel:
-    found = RationalQuadratic(1.0, float(kernel.length_scale), float(kernel.alpha))
-    return _restricted(found, kernel, {"lengthscale": "length_scale", "shape": "alpha"}, ("variance",))
+    converted = RationalQuadratic(1.0, float(kernel.length_scale), float(kernel.alpha))
+    return _restricted(converted, kernel, {"lengthscale": "length_scale", "shape": "alpha"}, ("variance",))
 
 
 def _periodic(kernel: Any, dimension: int) -> Kernel:
@@ -129,8 +135,10 @@ def _periodic(kernel: Any, dimension: int) -> Kernel:
             "scikit-learn's ExpSineSquared is no covariance of more than one column: use "
             f"tilted.kernels.Periodic, or Active(Periodic(), 0); got {kernel!r} for {dimension} columns"
         )
-    found = Periodic(1.0, float(kernel.length_scale), float(kernel.periodicity))
-    return _restricted(found, kernel, {"lengthscale": "length_scale", "period": "periodicity"}, ("variance",))
+    converted = Periodic(1.0, float(kernel.length_scale), float(kernel.periodicity))
+    return _restricted(
+        converted, kernel, {"lengthscale": "length_scale", "period": "periodicity"}, ("variance",)
+    )
 
 
 def _linear(kernel: Any, dimension: int) -> Kernel:
@@ -147,8 +155,8 @@ def _power(kernel: Any, dimension: int) -> Kernel:
     product, degree = kernel.kernel, kernel.exponent
     if type(product).__name__ != "DotProduct" or degree != int(degree) or degree < 1 or product.sigma_0 == 0:
         raise ValueError(f"powers are whole ones of a DotProduct with sigma_0 > 0 here, got {kernel!r}")
-    found = Polynomial(1.0, float(product.sigma_0) ** 2, int(degree))
-    return Restricted(found, {"variance": FIXED} | _squared(product, "offset"))
+    converted = Polynomial(1.0, float(product.sigma_0) ** 2, int(degree))
+    return Restricted(converted, {"variance": FIXED} | _squared(product, "offset"))
 
 
 def _squared(product: Any, name: str) -> dict[str, Any]:

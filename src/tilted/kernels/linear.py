@@ -55,7 +55,7 @@ class Linear:
         return np.array(self.variance, ndmin=1)
 
     def with_parameters(self, values: np.ndarray) -> Self:
-        """The same kernel with other variances."""
+        """Return the kernel with other variances."""
         return type(self)(tuple(values) if np.ndim(self.variance) else float(values[0]))
 
     def distances(self, X: np.ndarray) -> None:

@@ -63,7 +63,7 @@ class Polynomial:
         return np.array([self.variance, self.offset])
 
     def with_parameters(self, values: np.ndarray) -> Self:
-        """The same kernel with other parameter values."""
+        """Return the kernel with other parameter values."""
         return replace(self, variance=float(values[0]), offset=float(values[1]))
 
     def distances(self, X: np.ndarray) -> np.ndarray:

@@ -64,8 +64,8 @@ class RationalQuadratic(Radial):
         return K / (1.0 + squares / (2.0 * self.shape))
 
     def _by_others(self, squares: np.ndarray, K: np.ndarray, G: np.ndarray) -> tuple[float]:
-        part = squares / (2.0 * self.shape + squares)
-        return (float(np.vdot(G * K, part - self._log(squares))),)
+        share = squares / (2.0 * self.shape + squares)
+        return (float(np.vdot(G * K, share - self._log(squares))),)
 
     def _log(self, squares: np.ndarray) -> np.ndarray:
         """log(1 + r^2 / (2 shape))."""

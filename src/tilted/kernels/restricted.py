@@ -58,20 +58,20 @@ class Restricted(Around):
     def __post_init__(self) -> None:
         if not (is_kernel(self.kernel) and is_dataclass(self.kernel)):
             raise ValueError(f"only kernels can be restricted, got {self.kernel!r}")
-        known = self._names()
-        given = dict.fromkeys(known, FIXED) if self.bounds is None else dict(self.bounds)
-        for name, bound in given.items():
-            if name not in known:
+        names = self._names()
+        bounds = dict.fromkeys(names, FIXED) if self.bounds is None else dict(self.bounds)
+        for name, bound in bounds.items():
+            if name not in names:
                 raise ValueError(
-                    f"no parameter {name!r} of {self.kernel!r}; it has {', '.join(dict.fromkeys(known))}"
+                    f"no parameter {name!r} of {self.kernel!r}; it has {', '.join(dict.fromkeys(names))}"
                 )
             if isinstance(bound, str) and bound == FIXED:
                 continue
             low, high = (float(end) for end in bound)
             if not 0 < low < high < np.inf:
                 raise ValueError(f"bounds are 0 < low < high, or 'fixed', got {name}={bound!r}")
-            given[name] = low, high
-        object.__setattr__(self, "bounds", given)
+            bounds[name] = low, high
+        object.__setattr__(self, "bounds", bounds)
         for value, (name, bound) in zip(self.kernel.parameters(), self._each(), strict=True):
             if isinstance(bound, tuple) and not bound[0] < value < bound[1]:
                 raise ValueError(f"{name} must lie between its bounds {bound}, got {value:g}")
@@ -80,7 +80,7 @@ class Restricted(Around):
         return hash((self.kernel, tuple(self._each())))
 
     def parameters(self) -> np.ndarray:
-        """Those that are free; of one between bounds u (see above), finite and positive by a bound too."""
+        """The free parameters; one between bounds is u (see above), finite and positive at a bound too."""
         free, low, high = self._spans()
         values, bounded = self.kernel.parameters()[free], high > 0
         low, high = np.log(low[bounded]), np.log(high[bounded])
@@ -90,7 +90,7 @@ class Restricted(Around):
         return values
 
     def free_parameters(self) -> tuple[np.ndarray, np.ndarray]:
-        """Those of the kernel that are free [P], and their derivatives in :meth:`parameters` [P]."""
+        """Return the kernel's free parameters [P], and their derivatives in :meth:`parameters` [P]."""
         values, slopes = free_parameters_of(self.kernel)
         return values[self._spans()[0]], self._pulled_back(slopes)
 
@@ -99,15 +99,15 @@ class Restricted(Around):
 
         Names, "lower" or "upper", and that bound.
         """
-        found = []
+        ends = []
         for value, (name, bound) in zip(self.kernel.parameters(), self._each(), strict=True):
             if not isinstance(bound, tuple):
                 continue
             low, high = np.log(bound)
             share = (np.log(value) - low) / (high - low)
             if min(share, 1.0 - share) < NEAR:
-                found.append((name, "lower", bound[0]) if share < 0.5 else (name, "upper", bound[1]))
-        return found
+                ends.append((name, "lower", bound[0]) if share < 0.5 else (name, "upper", bound[1]))
+        return ends
 
     def with_parameters(self, values: np.ndarray) -> Self:
         free, low, high = self._spans()
@@ -115,9 +115,9 @@ class Restricted(Around):
         u, low, high = values[bounded], low[bounded], high[bounded]
         inside = np.exp(np.log(low) + (np.log(high) - np.log(low)) * (u / (1.0 + u)))
         values[bounded] = np.clip(inside, np.nextafter(low, high), np.nextafter(high, low))
-        whole = self.kernel.parameters()
-        whole[free] = values
-        return super().with_parameters(whole)
+        all_values = self.kernel.parameters()
+        all_values[free] = values
+        return super().with_parameters(all_values)
 
     def _names(self) -> list[str]:
         """The name of every parameter of the kernel, ARD's several times: its fields, in their order."""
@@ -135,7 +135,7 @@ class Restricted(Around):
         return [(name, bounds.get(name)) for name in self._names()]
 
     def _spans(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which parameters are free; the bounds of these, 0 and 0 without."""
+        """Return which parameters are free, and their bounds (0 and 0 without bounds)."""
         each = [bound for _, bound in self._each()]
         ends = np.array([bound or (0.0, 0.0) for bound in each if bound != FIXED]).reshape(-1, 2)
         return np.array([bound != FIXED for bound in each]), ends[:, 0], ends[:, 1]
@@ -155,5 +155,5 @@ def ends_of(kernel: Kernel) -> list[tuple[str, str, float]]:
     own = kernel.at_bounds() if isinstance(kernel, Restricted) else []
     if not is_dataclass(kernel):
         return own
-    parts = (getattr(kernel, field.name) for field in fields(kernel))
-    return own + [end for part in parts if is_kernel(part) for end in ends_of(part)]
+    inner_kernels = (getattr(kernel, field.name) for field in fields(kernel))
+    return own + [end for inner in inner_kernels if is_kernel(inner) for end in ends_of(inner)]

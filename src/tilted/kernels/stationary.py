@@ -1,4 +1,4 @@
-"""What covariance functions of scaled distances share: variance, lengthscales, distances, gradients."""
+"""The base of kernels of scaled distances: variance, lengthscales, distances, gradients."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Stationary:
 
     @property
     def ard(self) -> bool:
-        """Whether there is one lengthscale a dimension."""
+        """Return whether there is one lengthscale a dimension."""
         return isinstance(self.lengthscale, tuple)
 
     def parameters(self) -> np.ndarray:
@@ -62,12 +62,12 @@ class Stationary:
         return np.append(self.variance, np.atleast_1d(self.lengthscale))
 
     def with_parameters(self, values: np.ndarray) -> Self:
-        """The same kernel with other parameter values, ordered as in :meth:`parameters`."""
+        """Return the kernel with other parameter values, ordered as in :meth:`parameters`."""
         scales = tuple(values[1:]) if self.ard else float(values[1])
         return replace(self, variance=float(values[0]), lengthscale=scales)
 
     def distances(self, X: np.ndarray) -> np.ndarray | None:
-        """What matrices at the same ``X`` share: squared distances [N, N] if isotropic, None for ARD."""
+        """Return the squared distances [N, N] of an isotropic kernel at ``X``; None for ARD."""
         return None if self.ard else squared_distances(X, X, self._scale)
 
     def diagonal(self, X: np.ndarray) -> np.ndarray:
@@ -112,7 +112,7 @@ class Stationary:
     def _by_differences(
         self, Z: np.ndarray, X: np.ndarray, weights: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same for each dimension, where expanded squares would lose their digits or overflow."""
+        """Sum over dimensions by differences, where expanded squares would lose digits or overflow."""
         spread, by_Z = np.empty(X.shape[1]), np.empty(Z.shape)
         for d, scale in enumerate(np.broadcast_to(self.lengthscale, X.shape[1])):
             apart = (X[:, d] - Z[:, [d]]) / scale
@@ -201,8 +201,8 @@ class Radial(Stationary, ABC):
         spread, by_Z = self._by_distance(Z, X, weights)
         if not self.ard:
             spread = np.atleast_1d(np.vdot(weights, squares))
-        others = self._by_others(squares, K, G)
-        return np.concatenate([[np.vdot(G, K) / self.variance], spread / scales, others]), by_Z / scales
+        by_others = self._by_others(squares, K, G)
+        return np.concatenate([[np.vdot(G, K) / self.variance], spread / scales, by_others]), by_Z / scales
 
     @abstractmethod
     def _profile(self, squares: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a batch of rows adds up to at a posterior through pseudo-points, its sites updated once (`passes`)."""
+"""Sums of a batch of rows at a posterior through pseudo-points, its sites updated once (`passes`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sums:
-    """What rows add up to.
+    """Sums over rows.
 
     Attributes
     ----------
@@ -44,16 +44,16 @@ class Sums:
     negative: int = 0
     floored: int = 0
 
-    def plus(self, other: Sums) -> Sums:
-        """Of both."""
+    def plus(self, second: Sums) -> Sums:
+        """Return the sums of both."""
         return Sums(
-            self.precision + other.precision,
-            self.shift + other.shift,
-            self.local + other.local,
-            self.rows + other.rows,
-            self.skipped + other.skipped,
-            self.negative + other.negative,
-            self.floored + other.floored,
+            self.precision + second.precision,
+            self.shift + second.shift,
+            self.local + second.local,
+            self.rows + second.rows,
+            self.skipped + second.skipped,
+            self.negative + second.negative,
+            self.floored + second.floored,
         )
 
     def part_of_the_way(self, old: Sums, share: float) -> Sums:
@@ -68,7 +68,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Model:
-    """What stays the same from pass to pass.
+    """The constants of all passes.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ def updated(
     weights: np.ndarray | None,
     step: float,
 ) -> tuple[Sums, Sites]:
-    """What a batch of rows adds up to at a posterior, and its sites, updated once.
+    """Return the sums of a batch of rows at a posterior, and its sites, updated once.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def updated(
     step : float
         How much of the way to its new site each goes; 0 leaves them.
     """
-    found = [
+    chunks = [
         _piece(
             model,
             factor,
@@ -123,13 +123,13 @@ def updated(
         )
         for some in in_chunks(np.arange(len(y)))
     ]
-    taus, nus = zip(*((sites.tau, sites.nu) for _, sites in found), strict=True)
-    sums = reduce(Sums.plus, (each for each, _ in found))
+    taus, nus = zip(*((sites.tau, sites.nu) for _, sites in chunks), strict=True)
+    sums = reduce(Sums.plus, (each for each, _ in chunks))
     return sums, Sites(np.concatenate(taus), np.concatenate(nus))
 
 
 def summed(model: Model, X: np.ndarray, tau: np.ndarray, nu: np.ndarray) -> Sums:
-    """What rows ``X`` [n, D] with sites ``tau`` and ``nu`` [n] add up to; the rule is not asked."""
+    """Return the sums of rows ``X`` [n, D] with sites ``tau`` and ``nu`` [n], without the rule."""
     M = len(model.pseudo.Z)
     total = Sums(np.zeros((M, M)), np.zeros(M), rows=len(tau))
     for some in in_chunks(np.arange(len(tau))):
@@ -154,7 +154,7 @@ def factorised(precision: np.ndarray) -> tuple[np.ndarray, float]:
 def marginals_of(
     factor: np.ndarray, projected: np.ndarray, mean: float, V: np.ndarray, extra: np.ndarray
 ) -> Marginals:
-    """Of rows n with v [M, n] and ``extra`` [n] at a posterior through pseudo-points (`moves.Posterior`)."""
+    """Return the marginals of rows n with v [M, n] and ``extra`` [n] at a posterior (`moves.Posterior`)."""
     W = factor @ V
     return Marginals(mean + projected @ W, np.einsum("mn,mn->n", W, W), extra)
 
@@ -189,10 +189,10 @@ def _update(
     model: Model, marginals: Marginals, old: Sites, y: np.ndarray, weights: np.ndarray | None
 ) -> Update:
     """The rule's; where f has no prior variance, a row tells its likelihood alone, and has a flat site."""
-    known = marginals.variance + marginals.extra <= 0
-    if not np.any(known):
+    determined = marginals.variance + marginals.extra <= 0
+    if not np.any(determined):
         return weighted(model.rule, weights).update(marginals, old, model.likelihood, y)
-    n, unknown = len(y), np.flatnonzero(~known)
+    n, unknown = len(y), np.flatnonzero(~determined)
     power = np.ones(n) if weights is None else weights
     tau, nu, by_extra = np.zeros((3, n))
     log_terms = power * model.likelihood.log_likelihood(y, marginals.mean)
@@ -200,7 +200,7 @@ def _update(
         return Update(Sites(tau, nu), log_terms, by_extra)
     rule = weighted(model.rule, None if weights is None else weights[unknown])
     some = Marginals(marginals.mean[unknown], marginals.variance[unknown], marginals.extra[unknown])
-    found = rule.update(some, Sites(old.tau[unknown], old.nu[unknown]), model.likelihood, y[unknown])
-    tau[unknown], nu[unknown] = found.sites.tau, found.sites.nu
-    log_terms[unknown], by_extra[unknown] = found.log_terms, found.by_extra
-    return Update(Sites(tau, nu), log_terms, by_extra, found.skipped)
+    update = rule.update(some, Sites(old.tau[unknown], old.nu[unknown]), model.likelihood, y[unknown])
+    tau[unknown], nu[unknown] = update.sites.tau, update.sites.nu
+    log_terms[unknown], by_extra[unknown] = update.log_terms, update.by_extra
+    return Update(Sites(tau, nu), log_terms, by_extra, update.skipped)

@@ -172,7 +172,7 @@ def with_prior(
 
 @dataclass
 class _Trace:
-    """What the evaluations of one search remember."""
+    """The memory of the evaluations of one search."""
 
     sites: WarmStarts
     lowest: np.ndarray  # bounds of the parameters
@@ -182,7 +182,7 @@ class _Trace:
     impossible: list[str] = field(default_factory=list)
 
     def starts(self, kernel: Kernel, start: Sites | None, warm: bool) -> list[Sites | None]:
-        """Where to start an inference, the best guess first."""
+        """Return the starts of an inference, the best guess first."""
         guess = self.sites.sites(kernel.parameters()) if warm else None
         return [start] if guess is None else [guess, start]
 
@@ -254,9 +254,9 @@ def maximise(
             raise
         trace.note(inference, at)
         if trace.evaluations == 1 and not np.all(np.isfinite([inference.log_evidence, *gradient])):
-            what = "gradient" if np.isfinite(inference.log_evidence) else "evidence"
+            name = "gradient" if np.isfinite(inference.log_evidence) else "evidence"
             raise _Abandoned(
-                f"no finite {what} at the starting point ({inference.status.message})", inference
+                f"no finite {name} at the starting point ({inference.status.message})", inference
             )
         value, gradient = with_prior(prior, at, inference.log_evidence, gradient)
         slope = gradient * transform.slope(x)
@@ -336,12 +336,12 @@ def ridge(
     change = steeper.log_evidence - inference.log_evidence
     if not (steeper.status.converged and abs(change) <= 0.1):
         return ""
-    what = f"at twice the variance the log evidence changes by {change:+.1e} only"
-    return f"flat ridge: {what}, so the variance is set by the search's tolerance"
+    finding = f"at twice the variance the log evidence changes by {change:+.1e} only"
+    return f"flat ridge: {finding}, so the variance is set by the search's tolerance"
 
 
 def of_labels(likelihood: Likelihood) -> bool:
-    """Whether targets are labels -1 and +1, among which 0 is not."""
+    """Return whether targets are labels -1 and +1, among which 0 is not."""
     try:
         likelihood.domain(np.zeros(1))
     except ValueError:

@@ -101,7 +101,7 @@ def _least(problem: Problem, variance: float) -> float:
 
 
 def coordinates_of(likelihood: Likelihood) -> np.ndarray:
-    """What a search of its parameters moves [Q]; none of a likelihood that has no such parameters."""
+    """Return the coordinates of its parameters [Q] in a search; none if it has no such parameters."""
     return likelihood.coordinates() if hasattr(likelihood, "coordinates") else np.zeros(0)
 
 
@@ -121,7 +121,7 @@ def likelihood_derivative(problem: Problem, kernel: Kernel, inference: Inference
 def local_derivative(
     rule: Rule, likelihood: Likelihood, state: DenseState | SparseState, y: np.ndarray
 ) -> np.ndarray:
-    """The same of a rule that is stationary, from its local terms at converged sites."""
+    """Return the derivative of a stationary rule's evidence, from its local terms at converged sites."""
     return _central(
         lambda there: float(np.sum(rule.update(state.marginals, state.sites, there, y).log_terms)),
         likelihood,
@@ -221,21 +221,23 @@ def maximise(
         x0 = np.maximum(x0, lowest)
     deadline = problem.options.deadline
     end = climb(evaluate, x0, search, lowest, same=GAIN, deadline=deadline, patience=PATIENCE)
-    found = end.result
-    notes = [end.message, flat_ridge(*found)]
+    tuned_point = end.result
+    notes = [end.message, flat_ridge(*tuned_point)]
     if lowest is not None and end.best.x[-1] <= least + 0.01:
         notes.append(LEAST_NOISE)
     if unconverged:
         notes.append(f"{unconverged} evaluations with unconverged sites")
     if attempts.restarted:
         notes.append(f"{attempts.restarted} evaluations started again from the first sites")
-    if not found.inference.status.converged:
-        notes.append(found.inference.status.message)
+    if not tuned_point.inference.status.converged:
+        notes.append(tuned_point.inference.status.message)
     status = replace(
-        found.inference.status,
-        converged=end.converged and found.inference.status.converged,
+        tuned_point.inference.status,
+        converged=end.converged and tuned_point.inference.status.converged,
         sweeps=attempts.sweeps,
         evaluations=end.evaluations,
         message="; ".join(note for note in notes if note),
     )
-    return Tuned(replace(found.problem, distances=None), found.kernel, found.inference, status)
+    return Tuned(
+        replace(tuned_point.problem, distances=None), tuned_point.kernel, tuned_point.inference, status
+    )

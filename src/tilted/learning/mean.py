@@ -63,7 +63,7 @@ class Level:
         return cls(start, place, float(kernel.diagonal(place)[0]))
 
     def unit(self, kernel: Kernel) -> float:
-        """Of the coordinate, under a kernel."""
+        """The unit of the coordinate, under a kernel."""
         return float(np.sqrt(kernel.diagonal(self.place)[0] + self.variance))
 
     def mean(self, kernel: Kernel, c: float) -> float:
@@ -170,7 +170,7 @@ def maximise(
 
 
 def even(likelihood: Likelihood, y: np.ndarray) -> bool:
-    """Whether a likelihood has two modes and cannot tell f from -f at targets ``y`` [N]."""
+    """Return whether a likelihood has two modes and cannot tell f from -f at targets ``y`` [N]."""
     probe = np.full(len(y), PROBE)
     at, mirrored = (likelihood.log_likelihood(y, f) for f in (probe, -probe))
     return not likelihood.log_concave and bool(np.array_equal(at, mirrored))

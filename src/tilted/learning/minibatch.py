@@ -36,7 +36,7 @@ HALVINGS = 20  # of a share that would make the posterior improper
 
 @dataclass(frozen=True)
 class Training:
-    """How to train.
+    """Settings of a training.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Trained:
-    """Where a training stands; it can be gone on with.
+    """The state of a training, which can be continued.
 
     Attributes
     ----------
@@ -181,8 +181,8 @@ def train(
     training = training or Training()
     if np.ndim(problem.alpha) or problem.weights is not None:
         raise ValueError("minibatches take one power for all data, and no weights")
-    given = len(start.sites.tau), start.mean, start.pseudo.relative_jitter
-    if given != (len(problem.y), problem.mean, problem.jitter):
+    expected = len(start.sites.tau), start.mean, start.pseudo.relative_jitter
+    if expected != (len(problem.y), problem.mean, problem.jitter):
         raise ValueError("the start belongs to another problem: data, mean and jitter are not the same")
     rule, now = problem.rule, start
     for rows in _batches(len(problem.y), training, start.step):
@@ -246,16 +246,16 @@ def _sweep(
     energy = 0.5 * (projected @ projected - now.log_det) + scale * local
     skipped = now.skipped + update.skipped + int(np.sum(~usable))
     now = replace(now, energy=float(energy), skipped=skipped)
-    part = (V * new.tau) @ V.T, V @ (new.nu - new.tau * now.mean)
+    batch_sums = (V * new.tau) @ V.T, V @ (new.nu - new.tau * now.mean)
     for _ in range(HALVINGS):
-        kept, moved = 1.0 - share, share * scale
-        precision = kept * now.precision + moved * part[0]
+        retention, moved = 1.0 - share, share * scale
+        precision = retention * now.precision + moved * batch_sums[0]
         try:
             factor, log_det = factorised(precision)
         except linalg.NotPositiveDefinite:
             share, now = 0.5 * share, replace(now, refused=now.refused + 1)
             continue
-        sums = {"precision": precision, "shift": kept * now.shift + moved * part[1]}
+        sums = {"precision": precision, "shift": retention * now.shift + moved * batch_sums[1]}
         tau, nu = now.sites.tau.copy(), now.sites.nu.copy()
         tau[rows], nu[rows] = new.tau, new.nu
         now = replace(now, **sums, factor=factor, log_det=log_det, sites=Sites(tau, nu))

@@ -1,4 +1,4 @@
-"""How the posterior of rows in batches moves: groups of batches one after the other (`passes`).
+"""Moves of the posterior of rows in batches: groups of batches one after the other (`passes`).
 
 By a rule that ascends a group moves the posterior far only where that raises the bound of its own rows, the
 others being there as their sites,
@@ -60,33 +60,35 @@ class Posterior:
         return cls(sums, factor, factor @ sums.shift, log_det)
 
     @classmethod
-    def known(cls, factor: np.ndarray, projected: np.ndarray) -> Posterior:
+    def from_factor(cls, factor: np.ndarray, projected: np.ndarray) -> Posterior:
         """One that rows left elsewhere; its sums are not known, and 0 here."""
         M = len(projected)
         return cls(Sums(np.zeros((M, M)), np.zeros(M)), factor, projected, -linalg.log_determinant(factor))
 
     @property
     def finite(self) -> bool:
-        """Whether it is numbers."""
+        """Return whether all numbers are finite."""
         return bool(np.isfinite(self.log_det) and np.all(np.isfinite(self.projected)))
 
-    def bound(self, others: Sums, of_group: Sums) -> float:
+    def bound(self, other_groups: Sums, of_group: Sums) -> float:
         """L(q) of a group up to a constant; ``of_group`` has its local part at q, and the sites of that.
 
         -inf where it is no number.
         """
         z, S = self.factor.T @ self.projected, self.factor.T @ self.factor
-        own = others.precision + np.eye(len(z))
+        own = other_groups.precision + np.eye(len(z))
         fit = of_group.local - 0.5 * float(np.sum(of_group.precision * S))  # the expected log likelihood
-        bound = fit - 0.5 * float(np.sum(own * S) + z @ own @ z + self.log_det) + float(others.shift @ z)
+        bound = (
+            fit - 0.5 * float(np.sum(own * S) + z @ own @ z + self.log_det) + float(other_groups.shift @ z)
+        )
         return bound if np.isfinite(bound) else -np.inf
 
-    def distance(self, other: Posterior) -> float:
+    def distance(self, second: Posterior) -> float:
         """From another: of the means in sd, root mean square, or of log det a dimension; the larger."""
-        apart = self.factor.T @ self.projected - other.factor.T @ other.projected
+        apart = self.factor.T @ self.projected - second.factor.T @ second.projected
         M = len(apart)
         whitened = np.linalg.solve(self.factor.T, apart)  # S is factor^T factor
-        return float(max(np.linalg.norm(whitened) / np.sqrt(M), abs(self.log_det - other.log_det) / M))
+        return float(max(np.linalg.norm(whitened) / np.sqrt(M), abs(self.log_det - second.log_det) / M))
 
 
 @dataclass
@@ -108,7 +110,7 @@ class Rows:
 
     @property
     def none(self) -> Sums:
-        """Of no rows."""
+        """Return the sums of no rows."""
         M = len(self.model.pseudo.Z)
         return Sums(np.zeros((M, M)), np.zeros(M))
 
@@ -116,8 +118,8 @@ class Rows:
     def groups(self) -> list[list[slice]]:
         """The batches of each."""
         edges = [*range(0, len(self.y), self.batch), len(self.y)]
-        parts = [slice(a, b) for a, b in pairwise(edges)]
-        return [parts[first::GROUPS] for first in range(min(GROUPS, len(parts)))]
+        slices = [slice(a, b) for a, b in pairwise(edges)]
+        return [slices[first::GROUPS] for first in range(min(GROUPS, len(slices)))]
 
     def start_at(self, sites: Sites, before: Sums) -> tuple[Posterior, list[Sums]] | None:
         """Take these sites: the posterior, and the sums of groups; None, and flat sites, if it is none."""
@@ -129,14 +131,14 @@ class Rows:
             reduce(Sums.plus, (sums for _, sums in self._each(group, task)), self.none)
             for group in self.groups
         ]
-        found = _proper(reduce(Sums.plus, had, before))
-        if found is None:
+        posterior = _proper(reduce(Sums.plus, had, before))
+        if posterior is None:
             return None
         self.tau, self.nu = sites.tau, sites.nu
-        return found, had
+        return posterior, had
 
     def updated(self, at: Posterior, groups: list[list[slice]], step: float) -> list[Sums]:
-        """What each group adds up to, once its sites went so much of their way to the rule's."""
+        """Return the sums of each group after its sites moved a share of the way to the rule's sites."""
         return [self._updated(at, group, step) for group in groups]
 
     def _updated(self, at: Posterior, group: list[slice], step: float) -> Sums:
@@ -161,9 +163,9 @@ class Rows:
             some = group[first : first + AT_ONCE]
             yield from zip(some, self.parallel(task(rows) for rows in some), strict=True)
 
-    def bound(self, at: Posterior, others: Sums, groups: list[list[slice]]) -> float:
+    def bound(self, at: Posterior, other_groups: Sums, groups: list[list[slice]]) -> float:
         """`Posterior.bound` of groups."""
-        return at.bound(others, reduce(Sums.plus, self.updated(at, groups, 0.0)))
+        return at.bound(other_groups, reduce(Sums.plus, self.updated(at, groups, 0.0)))
 
     def passed(
         self, now: Posterior, had: list[Sums], before: Sums, step: float, first: bool
@@ -176,9 +178,9 @@ class Rows:
         self.tau, self.nu, had, shares = self.tau.copy(), self.nu.copy(), list(had), []
         everyone = list(range(len(had)))
         for places in [everyone] if first else [[place] for place in everyone]:
-            others = reduce(Sums.plus, (sums for p, sums in enumerate(had) if p not in places), before)
+            other_groups = reduce(Sums.plus, (sums for p, sums in enumerate(had) if p not in places), before)
             groups, old = [self.groups[place] for place in places], [had[place] for place in places]
-            now, new, share = self.moved(now, others, groups, old, step, first)
+            now, new, share = self.moved(now, other_groups, groups, old, step, first)
             shares.append(share)
             for place, sums in zip(places, new, strict=True):
                 had[place] = sums
@@ -187,7 +189,7 @@ class Rows:
     def moved(
         self,
         at: Posterior,
-        others: Sums,
+        other_groups: Sums,
         groups: list[list[slice]],
         old: list[Sums],
         step: float,
@@ -203,49 +205,51 @@ class Rows:
         for share in (*(0.5**halvings for halvings in range(HALVINGS)), 0.0):
             if 0.0 < share < 1.0 and time.monotonic() >= self.deadline:
                 continue
-            sums = [one.part_of_the_way(other, share) for one, other in zip(new, old, strict=True)]
-            found = _proper(reduce(Sums.plus, sums, others))
-            if found is None:
+            sums = [
+                new_sums.part_of_the_way(old_sums, share) for new_sums, old_sums in zip(new, old, strict=True)
+            ]
+            posterior = _proper(reduce(Sums.plus, sums, other_groups))
+            if posterior is None:
                 continue
-            if not (share and self.model.rule.ascends) or found.distance(at) <= FAR:
+            if not (share and self.model.rule.ascends) or posterior.distance(at) <= FAR:
                 break
             if least is None:
-                least = self._bound_of_old(at, others, groups, old, new, first)
-            if rises(self.bound(found, others, groups), least):
+                least = self._bound_of_old(at, other_groups, groups, old, new, first)
+            if rises(self.bound(posterior, other_groups, groups), least):
                 break
         else:  # that of the old sums was proper but for rounding
-            found = replace(at, sums=reduce(Sums.plus, sums, others))
+            posterior = replace(at, sums=reduce(Sums.plus, sums, other_groups))
         for rows, tau, nu in was if share < 1.0 else ():
             self.tau[rows] = tau + share * (self.tau[rows] - tau)
             self.nu[rows] = nu + share * (self.nu[rows] - nu)
-        return found, sums, share
+        return posterior, sums, share
 
     def _bound_of_old(
         self,
         at: Posterior,
-        others: Sums,
+        other_groups: Sums,
         groups: list[list[slice]],
         old: list[Sums],
         new: list[Sums],
         first: bool,
     ) -> float:
-        """That of groups before they moved, which the update at ``at`` knows unless it is of a first pass."""
+        """Return groups' bound before they moved; after a first pass the update at ``at`` has it."""
         if first:
-            start = _proper(reduce(Sums.plus, old, others))
-            return -np.inf if start is None else self.bound(start, others, groups)
+            start = _proper(reduce(Sums.plus, old, other_groups))
+            return -np.inf if start is None else self.bound(start, other_groups, groups)
         local = sum(sums.local for sums in new)
-        return at.bound(others, replace(reduce(Sums.plus, old), local=local))
+        return at.bound(other_groups, replace(reduce(Sums.plus, old), local=local))
 
 
 def _proper(sums: Sums) -> Posterior | None:
     """The posterior, or None where it is none or no numbers."""
     try:
-        found = Posterior.of(sums)
+        posterior = Posterior.of(sums)
     except linalg.NotPositiveDefinite:
         return None
-    return found if found.finite else None
+    return posterior if posterior.finite else None
 
 
 def rises(height: float, least: float) -> bool:
-    """Whether a bound is a number, and not lower than another but for rounding."""
+    """Return whether a bound is a number, and not lower than another except by rounding."""
     return height > -np.inf and height >= least - ROUNDING * abs(least)

@@ -31,7 +31,7 @@ MOST = 50  # passes
 
 
 class Passed(NamedTuple):
-    """Where passes ended.
+    """The result of passes.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ def passes(
         if begun is not None:
             now, had = begun
         while done < most and not distance <= tolerance and (not done or time.monotonic() < deadline):
-            began, kept, first = now, (rows.tau, rows.nu, had), begun is None and not done
+            began, state, first = now, (rows.tau, rows.nu, had), begun is None and not done
             now, had, shares = rows.passed(now, had, before, step, first)
             moved, shortest, done = now.distance(began), min(shares), done + 1
             retries += sum(share < 1.0 for share in shares)
@@ -107,7 +107,7 @@ def passes(
                 least = rows.bound(began, before, rows.groups) if least is None else least
                 height = rows.bound(now, before, rows.groups)
                 if not rises(height, least):
-                    now, (rows.tau, rows.nu, had) = began, kept
+                    now, (rows.tau, rows.nu, had) = began, state
                     step, retries = 0.5 * step, retries + 1
                     smallest = min(smallest, step)
                     if watch is not None:

@@ -87,19 +87,19 @@ def maximise(
     check_noise(noise)
     search, note = search or Search(), ""
     if isinstance(problem, Regression) and problem.blocks is None:
-        whole, start = problem, (kernel, Z, noise)
+        full_problem, start = problem, (kernel, Z, noise)
 
-        def value(found: Fitted | None) -> float:
-            state = None if found is None else found.state
+        def value(fitted: Fitted | None) -> float:
+            state = None if fitted is None else fitted.state
             at = (state.kernel, state.Z, state.noise) if isinstance(state, Collapsed) else start
             added = 0.0 if prior is None else prior.of(at[0])[0]
-            return whole.evaluate(*at)[0].log_evidence + added
+            return full_problem.evaluate(*at)[0].log_evidence + added
 
         first, note = begun(
             search,
             len(problem.y),
             deadline,
-            lambda rows, how, until: maximise(whole.of_rows(rows), *start, how, prior, until, units),
+            lambda rows, how, until: maximise(full_problem.of_rows(rows), *start, how, prior, until, units),
             value,
         )
         if first is not None and isinstance(first.state, Collapsed):

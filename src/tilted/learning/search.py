@@ -1,4 +1,4 @@
-"""How hyperparameters are searched: the settings of a search, and the climber that every search uses."""
+"""Searches of hyperparameters: their settings, and the climber that every search uses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class Search:
-    """How to search.
+    """Settings of a search.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Ended(Exception):
 
 
 class Evaluation(NamedTuple, Generic[ResultT]):
-    """What is found at a point of a search: the value to maximise, its gradient [n], anything else.
+    """An evaluation at a point of a search: the value to maximise, its gradient [n], anything else.
 
     One that is not ``sound`` shows the way, and is the best only as long as no sound one was found.
     """
@@ -120,7 +120,7 @@ class Best(NamedTuple, Generic[ResultT]):
 
 @dataclass(frozen=True)
 class Climb(Generic[ResultT]):
-    """How a search ended.
+    """The result of a climb.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class Climb(Generic[ResultT]):
 
     @property
     def result(self) -> ResultT:
-        """What the best evaluation brought."""
+        """The result of the best evaluation."""
         return self.best.at.result
 
     @property
@@ -152,7 +152,7 @@ class Climb(Generic[ResultT]):
 
     @property
     def message(self) -> str:
-        """How the search ended, and of evaluations that failed."""
+        """Describe the end of the search, and evaluations that failed."""
         if not self.failures:
             return self.ending
         return f"{self.ending}; {len(self.failures)} evaluations without an energy ({self.failures[0]})"
@@ -160,7 +160,7 @@ class Climb(Generic[ResultT]):
 
 @dataclass
 class _Path(Generic[ResultT]):
-    """What the evaluations of one search remember."""
+    """The memory of the evaluations of one search."""
 
     evaluate: Callable[[np.ndarray], Evaluation[ResultT]]
     wall: Callable[[float], float]
@@ -179,7 +179,7 @@ class _Path(Generic[ResultT]):
         return self.best
 
     def objective(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """What the optimiser minimises; Ended after the deadline or out of patience, if there is a best."""
+        """Evaluate the objective to minimise; Ended after the deadline or out of patience, with a best."""
         if self.best is not None and time.monotonic() >= self.deadline:
             raise Ended(f"stopped after {self.evaluations} evaluations: the time was up")
         if self.best is not None and self.lost >= self.patience:
@@ -211,8 +211,8 @@ UNSOUND = "stopped without a sound evaluation"
 """And of one that met it where nothing was sound."""
 
 
-def _better(one: Evaluation[ResultT], other: Evaluation[ResultT]) -> bool:
-    return one.sound and not (other.sound and other.value >= one.value)
+def _better(first: Evaluation[ResultT], second: Evaluation[ResultT]) -> bool:
+    return first.sound and not (second.sound and second.value >= first.value)
 
 
 def climb(
@@ -268,11 +268,11 @@ def climb(
             break
         value = path.top.at.value
         sound = path.top.at.sound
-        ended = outcome.success and sound and _alike(value, -outcome.value, same)
+        ended = outcome.success and sound and _nearly_equal(value, -outcome.value, same)
         ending = outcome.message if ended or not outcome.success else AWAY if sound else UNSOUND
         if ending == UNSOUND and time.monotonic() >= deadline:
             ending = f"{UNSOUND}: the time was up"
-        if before is not None and _alike(before.at.value, value, GAIN):
+        if before is not None and _nearly_equal(before.at.value, value, GAIN):
             break
     return Climb(path.top, ended, evaluations, ending, path.failures)
 
@@ -294,5 +294,5 @@ def _minimised(
     return bfgs(walled, x0, limit, search.expected_gain)
 
 
-def _alike(one: float, other: float, relative: float) -> bool:
-    return abs(one - other) <= relative * (1.0 + abs(one))
+def _nearly_equal(first: float, second: float, relative: float) -> bool:
+    return abs(first - second) <= relative * (1.0 + abs(first))

@@ -90,7 +90,7 @@ class Problem:
         check_jitter(self.jitter)
 
     def of_rows(self, rows: np.ndarray) -> Problem:
-        """The same of some of the rows."""
+        """Return the problem of some of the rows."""
         alpha = np.asarray(self.alpha)[rows] if np.ndim(self.alpha) else self.alpha
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, X=self.X[rows], y=self.y[rows], alpha=alpha, weights=weights)
@@ -189,43 +189,45 @@ def maximise(
     if move_mean and problem.mean == 0.0 and even(problem.likelihood, problem.y):
         raise ValueError(EVEN)
     search = search or Search()
-    whole, start = problem, (kernel, Z)
+    full_problem, start = problem, (kernel, Z)
 
-    def begin_at(found: Fitted | None) -> tuple[Problem, Kernel, np.ndarray]:
-        if found is None:
-            return whole, *start
-        pseudo = found.posterior.pseudo
-        here = replace(whole, likelihood=found.problem.likelihood, mean=found.mean)
+    def begin_at(fitted: Fitted | None) -> tuple[Problem, Kernel, np.ndarray]:
+        if fitted is None:
+            return full_problem, *start
+        pseudo = fitted.posterior.pseudo
+        here = replace(full_problem, likelihood=fitted.problem.likelihood, mean=fitted.mean)
         return here, pseudo.kernel, pseudo.Z
 
-    def value(found: Fitted | None) -> float:
-        here, kernel, Z = begin_at(found)
+    def value(fitted: Fitted | None) -> float:
+        here, kernel, Z = begin_at(fitted)
         at = first_sites(here.likelihood, here.y, here.mean, here.weights)
         inference, _ = Attempts().converged(lambda sites: here.infer(kernel, Z, sites)[::-1], [at])
-        known[found is None] = inference.sites
+        sites_by_power[fitted is None] = inference.sites
         return inference.log_evidence + (0.0 if prior is None else prior.of(kernel)[0])
 
     def find(rows: np.ndarray, how: Search, until: float) -> Fitted:
-        some = whole.of_rows(rows)
+        some = full_problem.of_rows(rows)
         some = replace(some, options=replace(some.options, deadline=until))
         return maximise(some, *start, how, move_mean, prior, move_likelihood, units)
 
-    known: dict[bool, Sites] = {}
+    sites_by_power: dict[bool, Sites] = {}
     early, note = begun(search, len(problem.y), problem.options.deadline, find, value)
     problem, kernel, Z = begin_at(early)
-    last = known.get(early is None)  # a second inference there may find the time up, and needs no sweep
+    last = sites_by_power.get(
+        early is None
+    )  # a second inference there may find the time up, and needs no sweep
     transform = TRANSFORMS[search.transform or "log"]
     moving = search.move_pseudo_inputs
     level = Level.of(problem.mean, kernel, problem.X)
     first = first_sites(problem.likelihood, problem.y, problem.mean, problem.weights)
     attempts = Attempts()
-    parts = [
+    coordinates = [
         transform.inverse(kernel.parameters()),
         (Z / units).ravel() if moving else np.zeros(0),
         np.zeros(1 if move_mean else 0),
         coordinates_of(problem.likelihood) if move_likelihood else np.zeros(0),
     ]
-    ends = np.cumsum([len(part) for part in parts])[:-1]
+    ends = np.cumsum([len(values) for values in coordinates])[:-1]
 
     def evaluate(x: np.ndarray) -> Evaluation[tuple[Problem, Sparse, Inference[SparseState]]]:
         nonlocal last
@@ -254,8 +256,8 @@ def maximise(
             slopes.append(local_derivative(here.rule, here.likelihood, inference.state, here.y))
         return Evaluation(value, np.concatenate(slopes), (here, posterior, inference))
 
-    end = climb(evaluate, np.concatenate(parts), search, deadline=problem.options.deadline)
-    found, posterior, inference = end.result
+    end = climb(evaluate, np.concatenate(coordinates), search, deadline=problem.options.deadline)
+    tuned, posterior, inference = end.result
     notes = [end.message, inference.status.message, *([note] if note else [])]
     if posterior.floored:
         notes.append(f"{posterior.floored} conditional variances below zero by rounding")
@@ -271,4 +273,4 @@ def maximise(
         residual=end.slope,
         message="; ".join(notes),
     )
-    return Fitted(found, posterior, inference, status)
+    return Fitted(tuned, posterior, inference, status)

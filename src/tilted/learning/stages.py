@@ -30,11 +30,11 @@ TIME = 10
 
 
 class Found(Protocol):
-    """What a search brings."""
+    """The result of a search."""
 
     @property
     def status(self) -> Status:
-        """How it ended."""
+        """The status at the end."""
 
 
 FoundT = TypeVar("FoundT", bound=Found)
@@ -87,10 +87,10 @@ def begun(
     how = replace(search, first_rows=None, max_iterations=limit, rounds=1)
     name = f"the first search, of {few:,} rows"
     try:
-        found = find(some, how, now + 0.5 * (deadline - now))
-        gain = value(found) - at_start
+        result = find(some, how, now + 0.5 * (deadline - now))
+        gain = value(result) - at_start
     except (ArithmeticError, ValueError) as error:
         return None, f"{name}, failed ({error})"
     if not gain > 0.0:
         return None, f"{name}, left aside: all rows are no better off at its end"
-    return found, f"{found.status.evaluations} evaluations of {few:,} rows before"
+    return result, f"{result.status.evaluations} evaluations of {few:,} rows before"

@@ -1,4 +1,4 @@
-"""Where searches of hyperparameters start, and the best of several.
+"""Starts of searches of hyperparameters, and the best of several searches.
 
 Without a kernel the units of inputs are guessed from the median distance between two rows, which single wild
 values do not move. Evidences have several maxima: of a coarse grid about the guess, evaluated on a part of
@@ -60,14 +60,14 @@ NO_LENGTHSCALE = "needs a kernel with a lengthscale of its own (kernels.stationa
 
 
 class Ranked(Protocol):
-    """What one search of several brings."""
+    """The result of one search of several."""
 
     @property
     def kernel(self) -> Kernel:
         """With the hyperparameters found."""
 
     @property
-    def standing(self) -> float:
+    def selection_score(self) -> float:
         """The log evidence it is chosen by, -inf where that is unsound."""
 
 
@@ -215,11 +215,11 @@ def peaks(problem: Problem, kernel: Kernel, start: Sites | None = None) -> list[
                 break
             kernels[i, j] = kernel.with_parameters(np.append(v, np.full(len(at) - 1, s)) * at)
             try:
-                found = infer_at(problem, kernels[i, j], sites)
+                inference = infer_at(problem, kernels[i, j], sites)
             except ArithmeticError:
                 continue
-            if np.isfinite(found.log_evidence):
-                heights[i, j], sites = found.log_evidence, found.sites
+            if np.isfinite(inference.log_evidence):
+                heights[i, j], sites = inference.log_evidence, inference.sites
     return [kernels[place] for place in _peaks(heights)[:SEARCHES]] or [kernel]
 
 
@@ -233,13 +233,13 @@ def places(
     weights: np.ndarray | None = None,
     deadline: float = np.inf,
 ) -> list[Kernel]:
-    """Where EP's evidence of the rows of `promising` leads from several ``kernels``, each place once.
+    """Return where EP's evidence of `promising` rows leads from several ``kernels``, each place once.
 
     A grid may show one peak as two, and on few rows a search costs little. The kernels themselves where one
     leads beyond the grid, as on flat ridges, or nowhere, and where the rows are over a third of all.
     """
     rows = among_sorted(y, PART)
-    found: list[Kernel] = []
+    kept_kernels: list[Kernel] = []
     if len(kernels) < 2 or 3 * len(rows) > len(y):
         return list(kernels)
     weights = None if weights is None else weights[rows]
@@ -253,14 +253,14 @@ def places(
             return list(kernels)
         if not tuned.status.converged or _apart(tuned.kernel, kernels[0]) > FARTHEST:
             return list(kernels)
-        if all(_apart(tuned.kernel, other) > SAME_PLACE for other in found):
-            found.append(tuned.kernel)
-    return found
+        if all(_apart(tuned.kernel, kernel_before) > SAME_PLACE for kernel_before in kept_kernels):
+            kept_kernels.append(tuned.kernel)
+    return kept_kernels
 
 
-def _apart(one: Kernel, other: Kernel) -> float:
+def _apart(first: Kernel, second: Kernel) -> float:
     """The largest difference of two kernels' log parameters."""
-    return float(np.max(np.abs(np.log(one.parameters() / other.parameters()))))
+    return float(np.max(np.abs(np.log(first.parameters() / second.parameters()))))
 
 
 def _peaks(heights: np.ndarray) -> list[tuple[int, int]]:
@@ -284,7 +284,7 @@ def best_of(
     Returns
     -------
     model
-        That of the highest standing, the prior's log density added.
+        The model of the highest `selection_score` plus the prior's log density.
     note : str
         Of how many, how many failed, and how many were left out after the ``deadline``; "" of one.
 
@@ -294,7 +294,7 @@ def best_of(
         If all fail: that of the first.
     """
     best: tuple[float, Found] | None = None
-    found = 0
+    successes = 0
     failures: list[ArithmeticError | ValueError] = []
     for start in starts:
         if best and time.monotonic() >= deadline:
@@ -304,16 +304,16 @@ def best_of(
         except (ArithmeticError, ValueError) as error:
             failures.append(error)
             continue
-        found += 1
-        height = model.standing + (0.0 if prior is None else prior.of(model.kernel)[0])
+        successes += 1
+        height = model.selection_score + (0.0 if prior is None else prior.of(model.kernel)[0])
         if best is None or height > best[0]:  # the others are not kept: there may be thousands
             best = height, model
     if best is None:
         raise failures[0]
-    late = len(starts) - found - len(failures)
+    late = len(starts) - successes - len(failures)
     if len(starts) == 1:
         return best[1], ""
-    notes = [f"best of {found} starts"]
+    notes = [f"best of {successes} starts"]
     if failures:
         notes.append(f"{len(failures)} failed ({failures[0]})")
     if late:
@@ -328,7 +328,7 @@ def around(kernel: Kernel, number: int, rng: np.random.Generator) -> list[Kernel
     return [kernel.with_parameters(at * factors) for factors in spread]
 
 
-def noted(status: Status, *notes: str) -> Status:
+def with_notes(status: Status, *notes: str) -> Status:
     """The status with notes that are not there at the end of its message, and that in words (`in_words`)."""
-    parts = [status.message, *(note for note in notes if note not in status.message)]
-    return replace(status, message=in_words("; ".join(part for part in parts if part)))
+    messages = [status.message, *(note for note in notes if note not in status.message)]
+    return replace(status, message=in_words("; ".join(message for message in messages if message)))

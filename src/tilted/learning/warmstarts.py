@@ -1,4 +1,4 @@
-"""Where to start an inference: the first sites, the last ones, or such as are extrapolated from earlier ones.
+"""Starts of an inference: the first sites, the last ones, or sites extrapolated from earlier ones.
 
 In log tau and nu / sqrt(tau), as functions of the logarithms of the hyperparameters, the sites of a
 log-concave likelihood are smooth (on separable data, where the variance grows without bound, they become
@@ -24,12 +24,12 @@ Attempt = Callable[[Sites | None], tuple[Inference[StateT], BesideT]]
 
 REACH = 1.0  # largest change of a coordinate that is extrapolated
 NEAR = 1e-8, 2.0  # distances in log parameters between which two points teach something about the slope
-KEPT = 100  # points
+MOST_POINTS = 100  # points
 
 
 @dataclass
 class Attempts:
-    """What the inferences of one search took: sweeps in all, and how often one had to start again."""
+    """Counts of the inferences of one search: sweeps in all, and repeated starts."""
 
     sweeps: int = 0
     restarted: int = 0
@@ -50,28 +50,28 @@ class Attempts:
         ArithmeticError
             If none converges.
         """
-        inference, beside = self.converged_or_last(infer, starts)
+        inference, extra = self.converged_or_last(infer, starts)
         if not inference.status.converged:
             raise ArithmeticError(f"the sites did not converge ({inference.status.message})")
-        return inference, beside
+        return inference, extra
 
     def converged_or_last(
         self, infer: Attempt[StateT, BesideT], starts: Starts
     ) -> tuple[Inference[StateT], BesideT]:
-        """The same, or the last of them if none converges."""
+        """Return the first converged inference, or the last one if none converges."""
         for start in starts[:-1]:
             try:
-                inference, beside = infer(start)
+                inference, extra = infer(start)
             except NotPositiveDefinite:  # at these sites, not necessarily at the next
                 pass
             else:
                 self.sweeps += inference.status.sweeps
                 if inference.status.converged:
-                    return inference, beside
+                    return inference, extra
             self.restarted += 1
-        inference, beside = infer(starts[-1])
+        inference, extra = infer(starts[-1])
         self.sweeps += inference.status.sweeps
-        return inference, beside
+        return inference, extra
 
 
 class WarmStarts:
@@ -117,8 +117,8 @@ class WarmStarts:
             if NEAR[0] < np.linalg.norm(d) < NEAR[1]:
                 missed = x - self.coordinates[i] - self.slope @ d
                 self.slope += np.multiply.outer(missed, d / (d @ d))
-        self.where = [*self.where[1 - KEPT :], at]
-        self.coordinates = [*self.coordinates[1 - KEPT :], x]
+        self.where = [*self.where[1 - MOST_POINTS :], at]
+        self.coordinates = [*self.coordinates[1 - MOST_POINTS :], x]
 
     def _nearest(self, at: np.ndarray) -> int:
         return int(np.argmin(np.linalg.norm(np.array(self.where) - at, axis=1)))

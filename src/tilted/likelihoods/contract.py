@@ -1,4 +1,4 @@
-"""What every likelihood provides, and the values it returns for tilted distributions."""
+"""The contract of a likelihood, and the values it returns for tilted distributions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Likelihood(Protocol):
         """y [N] as floats in the domain; raises ValueError naming the offending value."""
 
     def check(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """The same for training labels [N], which may have to be more (both classes present)."""
+        """Check training labels [N], which may have to contain more (both classes)."""
 
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
         """Moments of N(f; m, v) p(y|f)^power; the power is a float or an array [N], in (0, 1]."""
@@ -75,7 +75,7 @@ class Likelihood(Protocol):
 
 
 def has_additive_noise(likelihood: Likelihood) -> bool:
-    """Whether targets are f and noise of mean 0; such likelihoods say ``additive_noise = True``."""
+    """Return whether targets are f plus noise of mean 0; such likelihoods have ``additive_noise = True``."""
     return getattr(likelihood, "additive_noise", False)
 
 
@@ -124,14 +124,14 @@ class OneParameter:
         return np.array([np.log(getattr(self, self.searched))])
 
     def at(self, coordinates: np.ndarray) -> Self:
-        """The same likelihood with another parameter, from its log [1]."""
+        """Return the likelihood with another parameter, from its log [1]."""
         return replace(self, **{self.searched: float(np.exp(coordinates[0]))})
 
 
-def require_unmasked(values: object, what: str) -> None:
+def require_unmasked(values: object, name: str) -> None:
     """ValueError for a masked array with a masked cell: what lies below the mask is no value."""
     if np.ma.is_masked(values):
-        raise ValueError(f"{what} has masked values")
+        raise ValueError(f"{name} has masked values")
 
 
 def names_of(X: object) -> tuple[str, ...] | None:
@@ -149,10 +149,10 @@ def names_of(X: object) -> tuple[str, ...] | None:
 
 def require_names(X: object, names: tuple[str, ...] | None) -> None:
     """ValueError if ``X`` has names of columns that are not ``names``, in this order."""
-    given = names_of(X)
-    if given and names and given != names:
+    own_names = names_of(X)
+    if own_names and names and own_names != names:
         raise ValueError(
-            f"X has columns {', '.join(given)}; in training it had {', '.join(names)}, in this order"
+            f"X has columns {', '.join(own_names)}; in training it had {', '.join(names)}, in this order"
         )
 
 
@@ -161,16 +161,16 @@ WHOLE = 2**53
 
 
 def alike_as_floats(values: np.typing.ArrayLike) -> bool:
-    """Whether different whole numbers beyond `WHOLE` are one float, in a column [N] or matrix [N, D]."""
+    """Return whether different integers beyond `WHOLE` are one float, in a column [N] or matrix [N, D]."""
     try:
-        whole = np.asarray(values)
+        integers = np.asarray(values)
     except ValueError:  # of rows of several lengths, which scikit-learn refuses
         return False
-    if whole.dtype.kind not in "iuO" or whole.ndim == 0 or not whole.size:
+    if integers.dtype.kind not in "iuO" or integers.ndim == 0 or not integers.size:
         return False
-    if whole.dtype.kind != "O" and max(int(whole.max()), -int(whole.min())) <= WHOLE:
+    if integers.dtype.kind != "O" and max(int(integers.max()), -int(integers.min())) <= WHOLE:
         return False
-    for each in whole.reshape(len(whole), -1).T:
+    for each in integers.reshape(len(integers), -1).T:
         large = {int(x) for x in each.tolist() if isinstance(x, int | np.integer) and abs(int(x)) > WHOLE}
         try:
             if len(set(map(float, large))) < len(large):
@@ -180,7 +180,7 @@ def alike_as_floats(values: np.typing.ArrayLike) -> bool:
     return False
 
 
-def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
+def as_floats(values: np.typing.ArrayLike, name: str) -> np.ndarray:
     """``values`` as an array of floats.
 
     Raises
@@ -188,7 +188,7 @@ def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
     ValueError
         If they are not numeric, complex, of unequal lengths, or masked, and for whole ones `alike_as_floats`.
     """
-    require_unmasked(values, what)
+    require_unmasked(values, name)
     try:
         values = np.asarray(values)
         if np.iscomplexobj(values):
@@ -197,7 +197,7 @@ def as_floats(values: np.typing.ArrayLike, what: str) -> np.ndarray:
             raise ValueError("it has whole numbers that are alike as floats")
         return values.astype(float)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{what} must be numeric: {error}") from None
+        raise ValueError(f"{name} must be numeric: {error}") from None
 
 
 def require_finite(y: np.typing.ArrayLike) -> np.ndarray:
@@ -222,7 +222,7 @@ def require_labels(y: np.typing.ArrayLike, name: str) -> np.ndarray:
 
 
 def require_both_labels(y: np.typing.ArrayLike, name: str) -> np.ndarray:
-    """The same; ValueError also if only one class is present."""
+    """Return checked labels; ValueError also if only one class is present."""
     y = require_labels(y, name)
     if len(np.unique(y)) < 2:
         raise ValueError(f"{name} needs both classes in the training labels, got only one")

@@ -24,7 +24,7 @@ LARGE = 1000.0  # counts from which the terms of log p lose more than 1e-12 to e
 
 
 class Counts(ByPanels):
-    """What both have in common."""
+    """The base of the likelihoods of counts with an exponential link."""
 
     log_concave: ClassVar[bool] = True
     rates: ClassVar[bool] = False
@@ -48,8 +48,8 @@ class Counts(ByPanels):
         large = y >= LARGE
         if not np.any(large):
             return self._by_terms(y, f)
-        found = self._from_peak(np.maximum(y, LARGE), f)
-        return found if np.all(large) else np.where(large, found, self._by_terms(y, f))
+        log_p = self._from_peak(np.maximum(y, LARGE), f)
+        return log_p if np.all(large) else np.where(large, log_p, self._by_terms(y, f))
 
     @abc.abstractmethod
     def _by_terms(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
@@ -57,7 +57,7 @@ class Counts(ByPanels):
 
     @abc.abstractmethod
     def _from_peak(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """The same for y of at least `LARGE`, by its distance from the maximum."""
+        """Return the log likelihood for y of at least `LARGE`, by its distance from the maximum."""
 
     def bend(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """About the rate that is the count, arrays [N]; e^f turns over a length of 1."""
@@ -128,7 +128,7 @@ class PoissonExponential(Counts):
 
 @dataclass(frozen=True)
 class PoissonRates(PoissonExponential):
-    """The same of numbers that are not whole, the factorial continued by the Gamma function.
+    """Poisson likelihood of real counts, the factorial continued by the Gamma function.
 
     Counts by their exposure, weighted by it, have the posterior of the counts at e^f times the exposure.
     """

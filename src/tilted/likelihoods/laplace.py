@@ -56,7 +56,7 @@ class LaplaceNoise(Reals, OneParameter, FromTilted):
             raise ValueError(f"the scale must be finite and positive, got {self.scale}")
 
     def kinks(self, y: np.ndarray) -> np.ndarray:
-        """Where p(y|f) has a kink as a function of f, in the shape of ``y``."""
+        """Return the kinks of p(y|f) in f, in the shape of ``y``."""
         return y
 
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
@@ -93,10 +93,12 @@ class LaplaceNoise(Reals, OneParameter, FromTilted):
         mode = y + side * np.maximum(away, 0.0)  # soft threshold
 
         def log_density(t: np.ndarray) -> np.ndarray:
-            one = (slice(None),) + (None,) * (t.ndim - 1)
-            gaussian = -((t + (mode - m)[one]) ** 2) / (2.0 * v[one]) - 0.5 * np.log(v[one]) - LOG_SQRT_2PI
-            noise = np.abs(t + (mode - y)[one]) * rate[one]
-            return gaussian - noise - power[one] * np.log(2.0 * self.scale)
+            column = (slice(None),) + (None,) * (t.ndim - 1)
+            gaussian = (
+                -((t + (mode - m)[column]) ** 2) / (2.0 * v[column]) - 0.5 * np.log(v[column]) - LOG_SQRT_2PI
+            )
+            noise = np.abs(t + (mode - y)[column]) * rate[column]
+            return gaussian - noise - power[column] * np.log(2.0 * self.scale)
 
         reach = np.sqrt(2.0 * DROP * v)
 

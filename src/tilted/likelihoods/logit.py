@@ -106,8 +106,8 @@ class Logit(Labels):
 
     def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """log of the integral of N(f; m, v) sigma(y f) over f, arrays [N]."""
-        parts = zip(*map(in_chunks, (y, m, v)), strict=True)  # a thousand nodes a row
-        return np.concatenate([self.tilted(*part).log_z for part in parts])
+        chunks = zip(*map(in_chunks, (y, m, v)), strict=True)  # a thousand nodes a row
+        return np.concatenate([self.tilted(*chunk).log_z for chunk in chunks])
 
     def log_likelihood(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """log sigma(y f), broadcast."""
@@ -209,9 +209,9 @@ def _groups(centre: np.ndarray, sd: np.ndarray) -> list[tuple[np.ndarray, Nodes]
     wide = (sd > WIDE) & (np.abs(centre) <= SPAN * sd)
     far = (sd > WIDE) & ~wide
     size = np.where(sd <= 0.6, 0, np.ceil(np.log2(np.maximum(sd, 0.6) / 0.6))).astype(int)
-    found = [(wide, _around_step), (far, _far_from_step)]
-    found += [((sd <= WIDE) & (size == s), _around_centre) for s in np.unique(size[sd <= WIDE])]
-    return [(np.flatnonzero(rows), nodes) for rows, nodes in found if np.any(rows)]
+    groups = [(wide, _around_step), (far, _far_from_step)]
+    groups += [((sd <= WIDE) & (size == s), _around_centre) for s in np.unique(size[sd <= WIDE])]
+    return [(np.flatnonzero(rows), nodes) for rows, nodes in groups if np.any(rows)]
 
 
 def _around_centre(
@@ -224,7 +224,7 @@ def _around_centre(
 
 
 def _far_from_step(centre: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same where only the Gaussian's width matters."""
+    """Integrate where only the Gaussian's width matters."""
     return _around_centre(centre, sd, np.inf)
 
 

@@ -80,10 +80,10 @@ def _ratios_of_excess(x: np.ndarray) -> list[np.ndarray]:
 
     By parts I_{k-1} = x I_k + (k + 1) I_{k+1}, a continued fraction in positive terms.
     """
-    fraction, found = x, []
+    fraction, ratios = x, []
     for k in range(100, 0, -1):
         ratio = 1.0 / fraction
         if k <= 4:
-            found.append(ratio)
+            ratios.append(ratio)
         fraction = x + k * ratio
-    return found[::-1]
+    return ratios[::-1]

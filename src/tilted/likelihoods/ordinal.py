@@ -103,16 +103,16 @@ class Ordinal(ByPanels):
 
     @classmethod
     def of_all_levels(cls, y: np.ndarray, variance: float = 1.0, mean: float = 0.0) -> Self:
-        """The same by f ~ N(mean, variance); ValueError also for a level below the highest without a row."""
+        """Return thresholds by f ~ N(mean, variance); ValueError for a missing lower level too."""
         y = require_finite(as_floats(y, "levels"))
-        found = cls.of_levels(y, variance)
-        missing = np.setdiff1d(np.arange(len(found.thresholds) + 1), y)
+        likelihood = cls.of_levels(y, variance)
+        missing = np.setdiff1d(np.arange(len(likelihood.thresholds) + 1), y)
         if len(missing):
             raise ValueError(
                 f"no row has level {missing[0]}: number those there are from 0 "
                 "(np.unique(y, return_inverse=True)[1]), or give thresholds"
             )
-        return cls(tuple(mean + b for b in found.thresholds))
+        return cls(tuple(mean + b for b in likelihood.thresholds))
 
     def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
         """Levels [N] as floats; ValueError if one is none of 0 to C - 1."""
@@ -121,12 +121,12 @@ class Ordinal(ByPanels):
         if np.any(wrong):
             row = int(np.flatnonzero(wrong)[0])
             more = "; Ordinal.of_levels(y) has thresholds for more" if np.all(y[wrong] > highest) else ""
-            said = f"levels must be whole numbers from 0 to {highest}"
-            raise ValueError(f"{said}, got {y[row]:g} at row {row}{more}")
+            message = f"levels must be whole numbers from 0 to {highest}"
+            raise ValueError(f"{message}, got {y[row]:g} at row {row}{more}")
         return y
 
     def check(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """The same [N]; ValueError also if only one level is present."""
+        """Check levels [N]; ValueError also if only one level is present."""
         y = self.domain(y)
         if len(np.unique(y)) < 2:
             raise ValueError(ONE_LEVEL)
@@ -137,12 +137,12 @@ class Ordinal(ByPanels):
         return np.append(self.thresholds[0], np.log(np.diff(self.thresholds)))
 
     def at(self, coordinates: np.ndarray) -> Self:
-        """The same likelihood with other thresholds."""
+        """Return the likelihood with other thresholds."""
         with np.errstate(over="ignore"):  # refused
             return type(self)(tuple(coordinates[0] + np.append(0.0, np.cumsum(np.exp(coordinates[1:])))))
 
     def stretched(self, factor: float) -> Self:
-        """The same likelihood with thresholds ``factor`` > 0 times as far from 0."""
+        """Return the likelihood with thresholds ``factor`` > 0 times as far from 0."""
         return type(self)(tuple(factor * np.array(self.thresholds)))
 
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:
@@ -200,7 +200,7 @@ class Ordinal(ByPanels):
         return ends[level], ends[level + 1]
 
     def _between(self, y: np.ndarray, m: np.ndarray, root: np.ndarray) -> Truncated:
-        """Of f + noise ~ N(m, root^2) in the intervals of levels, in units of root about m, broadcast."""
+        """Truncate f + noise ~ N(m, root^2) to the levels' intervals, in units of root about m."""
         low, high = self._ends(y)
         with np.errstate(over="ignore"):
             ends = np.broadcast_arrays((low - m) / root, (high - m) / root, (high - low) / root)
@@ -213,11 +213,11 @@ class Ordinal(ByPanels):
 
 
 def _in_blocks(function: Callable[..., Sequence[np.ndarray]], ends: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What a function of intervals [N] says of such of any shape."""
+    """Apply a function of intervals [N] to intervals of any shape."""
     flat = [np.ravel(end) for end in ends]
     blocks = range(0, max(len(flat[0]), 1), BLOCK)
-    parts = [function(*(end[first : first + BLOCK] for end in flat)) for first in blocks]
-    return [np.concatenate(values).reshape(ends[0].shape) for values in zip(*parts, strict=True)]
+    results = [function(*(end[first : first + BLOCK] for end in flat)) for first in blocks]
+    return [np.concatenate(values).reshape(ends[0].shape) for values in zip(*results, strict=True)]
 
 
 def truncated(low: np.ndarray, high: np.ndarray, width: np.ndarray) -> Truncated:
@@ -229,12 +229,12 @@ def truncated(low: np.ndarray, high: np.ndarray, width: np.ndarray) -> Truncated
     """
     sign, near, far = _mirrored(low, high)
     mode, inside = np.maximum(near, 0.0), np.minimum(near, 0.0)
-    left = np.maximum(inside, -np.sqrt(2.0 * DROP))
+    lower = np.maximum(inside, -np.sqrt(2.0 * DROP))
     reach = 2.0 * DROP / (mode + np.sqrt(mode**2 + 2.0 * DROP))
     right = np.minimum(np.where(near > 0, width, far), reach)
     x, w, _ = gauss_legendre(NODES)
-    half = 0.5 * (right - left)
-    s = left[:, None] + half[:, None] * (1.0 + x)
+    half = 0.5 * (right - lower)
+    s = lower[:, None] + half[:, None] * (1.0 + x)
     density = w * np.exp(-s * (mode[:, None] + 0.5 * s))
     mass = np.sum(density, axis=1)
     density /= mass[:, None]
@@ -263,12 +263,12 @@ def by_ends(low: np.ndarray, high: np.ndarray, width: np.ndarray) -> list[np.nda
     mass[hard] = 1.0
     mean, loss = _by_densities(near, far, width, np.exp(-0.5 * inside**2) / mass)
     log_mass = np.log(mass) - 0.5 * tail**2 - LOG_SQRT_2PI
-    found = [_log_of_most(near, far, log_mass), sign * mean, loss]
+    values = [_log_of_most(near, far, log_mass), sign * mean, loss]
     if np.any(hard):
         u = truncated(low[hard], high[hard], width[hard])
-        for part, value in zip(found, (u.log_mass, u.mean, u.loss), strict=True):
-            part[hard] = value
-    return found
+        for target, value in zip(values, (u.log_mass, u.mean, u.loss), strict=True):
+            target[hard] = value
+    return values
 
 
 def _mirrored(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -28,7 +28,7 @@ FARTHEST_CROWD = 2.0**50  # lengths of a bend; beyond it digits of f are lost be
 
 
 class ByPanels(FromTilted, abc.ABC):
-    """What a likelihood need not write if it has ``log_likelihood``, `slopes` and `bend`.
+    """Methods that a likelihood inherits if it has ``log_likelihood``, `slopes` and `bend`.
 
     Those take y and f of any shapes that broadcast. One that is not log-concave needs a `support` of its own.
     """
@@ -43,7 +43,7 @@ class ByPanels(FromTilted, abc.ABC):
 
     @abc.abstractmethod
     def bend(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where log p bends, and over what length, arrays [N], or [N, B] of B places a site."""
+        """Return the places and lengths of the bends of log p, arrays [N], or [N, B] for B bends a site."""
 
     def support(
         self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: np.ndarray
@@ -73,9 +73,13 @@ class ByPanels(FromTilted, abc.ABC):
         origin, low, high = self.support(y, m, v, power)
 
         def log_density(t: np.ndarray) -> np.ndarray:
-            one = (slice(None),) + (None,) * (t.ndim - 1)
-            gaussian = -((t + (origin - m)[one]) ** 2) / (2.0 * v[one]) - 0.5 * np.log(v[one]) - LOG_SQRT_2PI
-            return gaussian + power[one] * self.log_likelihood(y[one], origin[one] + t)
+            column = (slice(None),) + (None,) * (t.ndim - 1)
+            gaussian = (
+                -((t + (origin - m)[column]) ** 2) / (2.0 * v[column])
+                - 0.5 * np.log(v[column])
+                - LOG_SQRT_2PI
+            )
+            return gaussian + power[column] * self.log_likelihood(y[column], origin[column] + t)
 
         return TiltedDensity(log_density, origin, self._edges(y, origin, low, high))
 
@@ -111,7 +115,7 @@ class ByPanels(FromTilted, abc.ABC):
             label = y[rows, None, None]
             first, second = self.slopes(label, f)
             value = self.log_likelihood(label, f)
-            out[:, rows] = [panels.expectation(part) for part in (value, first, 0.5 * second)]
+            out[:, rows] = [panels.expectation(values) for values in (value, first, 0.5 * second)]
             wide = np.sqrt(v[rows]) > WIDE * np.min(self.bend(y[rows])[1].reshape(len(f), -1), axis=1)
             if np.any(wide):  # E[l''] = E[l (t^2 / v - 1)] / v for t ~ N(0, v), by parts
                 square = panels.offsets**2 / v[rows, None, None]
@@ -131,7 +135,7 @@ class ByPanels(FromTilted, abc.ABC):
 
     def _edges(self, y: np.ndarray, origin: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         n = len(y)
-        place, length = (part.reshape(n, -1, 1) for part in self.bend(y))
+        place, length = (values.reshape(n, -1, 1) for values in self.bend(y))
         place = place - origin[:, None, None]
         farthest = np.maximum(high, -low)[:, None, None] + np.abs(place)
         breaks = (place + length * crowd(farthest / length)).reshape(n, -1)

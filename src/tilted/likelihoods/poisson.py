@@ -104,14 +104,14 @@ class PoissonSquare:
         out = np.empty((5, len(y)))
         for rows, moments in ((~many, self._few), (many, self._many)):
             if np.any(rows):
-                found = moments(y[rows], m[rows], v[rows])
-                out[:, rows] = found.log_z, found.d1, found.d2, found.mean, found.variance
+                tilted = moments(y[rows], m[rows], v[rows])
+                out[:, rows] = tilted.log_z, tilted.d1, tilted.d2, tilted.mean, tilted.variance
         return Tilted(*out)
 
     def _many(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Tilted:
         """Moments by quadrature; where m is 0 the mean is, not its rounding."""
-        found, odd = self._powered(y, m, v, np.ones(len(y))), m != 0
-        return replace(found, d1=np.where(odd, found.d1, 0.0), mean=np.where(odd, found.mean, 0.0))
+        tilted, odd = self._powered(y, m, v, np.ones(len(y))), m != 0
+        return replace(tilted, d1=np.where(odd, tilted.d1, 0.0), mean=np.where(odd, tilted.mean, 0.0))
 
     def _few(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Tilted:
         """Moments by recurrence over the counts."""
@@ -238,7 +238,7 @@ class PoissonSquare:
 
 
 def far_from_zero(m: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Where [N] a cavity has nothing near 0 and is so narrow that recurrences lose their digits."""
+    """Return where [N] a cavity is far from 0 and so narrow that recurrences lose their digits."""
     return (np.abs(m) > FAR * np.sqrt(v)) & (v < 1.0)
 
 
@@ -259,7 +259,7 @@ def _about_the_mode(
     mode = 0.5 * (b + np.sqrt(b**2 + 2.0 * a * count))
     sd = 1.0 / np.sqrt(2.0 / a + count / mode**2)
     t = sd[:, None] * x
-    r, c, part = t / mode[:, None], count[:, None], 2.0 * powers[:, None]
+    r, c, power = t / mode[:, None], count[:, None], 2.0 * powers[:, None]
     weights = w * np.exp(c * (np.log1p(r) - r + 0.5 * r**2))
     total = np.sum(weights, axis=1)
     weights /= total[:, None]
@@ -268,9 +268,9 @@ def _about_the_mode(
     offset = np.sum(weights * t, axis=1)
     variance = np.sum(weights * (t - offset[:, None]) ** 2, axis=1)
     f = mode[:, None] + t
-    slope = c / f - part * f
+    slope = c / f - power * f
     d1 = np.sum(weights * slope, axis=1)
-    d2 = np.sum(weights * ((slope - d1[:, None]) ** 2 - c / f**2 - part), axis=1)
+    d2 = np.sum(weights * ((slope - d1[:, None]) ** 2 - c / f**2 - power), axis=1)
     return log_z, sign * d1, d2, sign * (mode + offset), variance
 
 
@@ -320,7 +320,7 @@ def _lobe_edges(
     def above(side: float, sign: float, f: np.ndarray) -> np.ndarray:
         return sign * (log_f(side * f) - floor)
 
-    parts = []
+    pieces = []
     for mode, side in zip(modes, (-1.0, 1.0), strict=True):
         peak = np.abs(mode)
         present = log_f(side * peak) > floor
@@ -330,8 +330,8 @@ def _lobe_edges(
         near = np.maximum(near - (peak - inner) * 0.5 ** (HALVINGS + 1), 0.0)  # what the search leaves open
         far, near = np.where(present, far, 0.0), np.where(present & (peak > 0), near, 0.0)
         edges = panel_edges(near, far, 16, peak[:, None] * breaks)
-        parts.append(edges if side > 0 else -edges[:, ::-1])
-    return np.concatenate(parts, axis=1)
+        pieces.append(edges if side > 0 else -edges[:, ::-1])
+    return np.concatenate(pieces, axis=1)
 
 
 def _expected_log_square(t: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -35,7 +35,7 @@ DROP = 50.0  # panels reach down to exp(-DROP) of the mode
 BREAKS = np.concatenate([[0.0, 1.0, 2.0, 4.0], 8.0 * 4.0 ** np.arange(12), [-1.0, -2.0, -4.0, -8.0]])
 # wide marginals: largest |mean| in sd, nodes KNEE sinh(k STEP) for |k| <= HALF
 SPAN, HALF = 10.0, 900
-LEFT = 100.0  # beyond, r (u + r) is its series in 1 / u^2
+SERIES_FROM = 100.0  # beyond, r (u + r) is its series in 1 / u^2
 REACH, HALVINGS = 60.0, 12  # the support is searched within REACH sd of the mode
 
 
@@ -62,9 +62,9 @@ class Probit(Labels):
         """
         if np.ndim(power) or power != 1.0:
             return _powered(y, m, v, require_powers(power, m))
-        one = probit_moments(y * m, v)
-        d1 = y * one.d1
-        return Tilted(one.log_z, d1, one.d2, m + v * d1, one.variance)
+        moments = probit_moments(y * m, v)
+        d1 = y * moments.d1
+        return Tilted(moments.log_z, d1, moments.d2, m + v * d1, moments.variance)
 
     def tilted_shape(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
         """Skewness and excess kurtosis of N(f; m, v) Phi(y f) / Z, arrays [N]."""
@@ -130,9 +130,9 @@ def _powered(y: np.ndarray, m: np.ndarray, v: np.ndarray, powers: np.ndarray) ->
     out = np.empty((5, len(m)))
     for power in np.unique(powers):
         rows = powers == power
-        part = y[rows], m[rows], v[rows]
-        found = Probit().tilted(*part) if power == 1.0 else powered_moments(*part, float(power))
-        out[:, rows] = found.log_z, found.d1, found.d2, found.mean, found.variance
+        arguments = y[rows], m[rows], v[rows]
+        tilted = Probit().tilted(*arguments) if power == 1.0 else powered_moments(*arguments, float(power))
+        out[:, rows] = tilted.log_z, tilted.d1, tilted.d2, tilted.mean, tilted.variance
     return Tilted(*out)
 
 
@@ -181,10 +181,10 @@ def _expected_log(mu: np.ndarray, sd: np.ndarray, strip: float) -> np.ndarray:
     u = mu[:, None] + sd[:, None] * x
     r = hazard(u)
     product = r * (u + r)  # cancels far on the left, where Mills' ratio has its asymptotic series
-    if np.any(u < -LEFT):
-        square = np.maximum(u**2, LEFT**2)
+    if np.any(u < -SERIES_FROM):
+        square = np.maximum(u**2, SERIES_FROM**2)
         series = 1.0 - (1.0 - (6.0 - 50.0 / square) / square) / square
-        product = np.where(u < -LEFT, series, product)
+        product = np.where(u < -SERIES_FROM, series, product)
     return np.stack([log_ndtr(u) @ w, r @ w, -0.5 * (product @ w)])
 
 
@@ -202,7 +202,7 @@ NODES, FUNCTIONS = _nodes_around_step()
 
 
 def _expected_log_wide(mu: np.ndarray, sd: np.ndarray) -> np.ndarray:
-    """The same by the trapezoidal rule in w, u = KNEE sinh(w): all sites share the nodes u.
+    """Integrate by the trapezoidal rule in w, u = KNEE sinh(w): all sites share the nodes u.
 
     Nodes are KNEE * STEP = 0.4 apart at the step and in proportion to |u| far from it, so that their number
     grows with log sd only. At |u| = SPAN sd they are two thirds of an sd apart.

@@ -66,8 +66,8 @@ def powered_moments(y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float) -
 
 def _log_phi_without_gaussian(u: np.ndarray) -> np.ndarray:
     """log Phi(u) + u^2 / 2."""
-    left = np.log(0.5 * erfcx(-np.minimum(u, 0.0) / np.sqrt(2.0)))
-    return np.where(u > 0, log_ndtr(u) + 0.5 * u**2, left)
+    log_tail = np.log(0.5 * erfcx(-np.minimum(u, 0.0) / np.sqrt(2.0)))
+    return np.where(u > 0, log_ndtr(u) + 0.5 * u**2, log_tail)
 
 
 def _slope_and_bend(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -136,18 +136,18 @@ def _by_shared_nodes(mu: np.ndarray, v: np.ndarray, power: float) -> np.ndarray:
     On the wrong side everything is in units of exp(-mu^2 / (2 v)), so that nothing underflows.
     """
     wrong = mu < 0
-    rest, rest_1, rest_2, first, second = _of_the_rest(mu, v, power, wrong)
+    complement, rest_1, rest_2, first, second = _of_the_rest(mu, v, power, wrong)
     phi = probit_moments(mu, v)
     with np.errstate(over="ignore"):  # variances beyond 1e154 become infinite, as of `probit_moments`
         less = mu**2 / (v * (1.0 + v))
         on_the_wrong_side = _log_phi_without_gaussian(mu / np.sqrt(1.0 + v)) + 0.5 * less
         closed = np.exp(np.where(wrong, on_the_wrong_side, phi.log_z))
-        total = closed + rest
+        total = closed + complement
         mean = (closed * phi.mean + rest_1) / total
-        spread = rest_2 - 2.0 * mean * rest_1 + mean**2 * rest
+        spread = rest_2 - 2.0 * mean * rest_1 + mean**2 * complement
         variance = (closed * (phi.variance + (phi.mean - mean) ** 2) + spread) / total
     d1, broad = first / total, v >= BROAD
-    by_cavity = (rest_2 - 2.0 * mu * rest_1 + mu**2 * rest) / v - rest
+    by_cavity = (rest_2 - 2.0 * mu * rest_1 + mu**2 * complement) / v - complement
     second = np.where(broad, closed * (phi.d2 + phi.d1**2) + by_cavity / v, second)
     from_variance = np.where(broad, (variance / v - 1.0) / v, (variance - v) / np.minimum(v, BROAD) ** 2)
     d2 = np.where(variance < 0.5 * v, from_variance, second / total - d1**2)
@@ -168,9 +168,15 @@ def _of_the_rest(mu: np.ndarray, v: np.ndarray, power: float, wrong: np.ndarray)
     width = KNEE * STEP * np.cosh(k * STEP) / np.sqrt(2.0 * np.pi)
     log_phi, (slope, bend) = log_ndtr(u), _slope_and_bend(u)
     powered = np.exp(power * log_phi) * width
-    rest = -powered * np.expm1((1.0 - power) * log_phi)
+    complement = -powered * np.expm1((1.0 - power) * log_phi)
     functions = np.stack(
-        [rest, rest * u, rest * u**2, powered * slope * power, powered * power * (power * slope**2 + bend)]
+        [
+            complement,
+            complement * u,
+            complement * u**2,
+            powered * slope * power,
+            powered * power * (power * slope**2 + bend),
+        ]
     )
     centre, tilt = np.where(wrong, 0.0, mu), np.where(wrong, mu / v, 0.0)
     gaussian = np.exp(-0.5 * (u[:, None] - centre) ** 2 / v + u[:, None] * tilt)

@@ -54,24 +54,24 @@ class RealCounts(PoissonSquare):
         out = np.empty((5, len(y)))
         for rows, moments in ((~real, super()._few), (real, _real_moments)):
             if np.any(rows):
-                found = moments(y[rows], m[rows], v[rows])
-                out[:, rows] = found.log_z, found.d1, found.d2, found.mean, found.variance
+                tilted = moments(y[rows], m[rows], v[rows])
+                out[:, rows] = tilted.log_z, tilted.d1, tilted.d2, tilted.mean, tilted.variance
         return Tilted(*out)
 
     def _powered(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, powers: np.ndarray) -> Tilted:
         """Moments by recurrence too, but for large counts and narrow cavities far from 0, where digits go."""
         count, scale = powers * y, np.sqrt(powers)
-        others, out = (count >= MANY) | far_from_zero(m, v), np.empty((5, len(y)))
-        if np.any(others):
-            found = super()._powered(y[others], m[others], v[others], powers[others])
-            out[:, others] = [getattr(found, one.name) for one in fields(found)]
-        rows = ~others
+        by_base, out = (count >= MANY) | far_from_zero(m, v), np.empty((5, len(y)))
+        if np.any(by_base):
+            tilted = super()._powered(y[by_base], m[by_base], v[by_base], powers[by_base])
+            out[:, by_base] = [getattr(tilted, item.name) for item in fields(tilted)]
+        rows = ~by_base
         if np.any(rows):
             count, scale, y, powers = count[rows], scale[rows], y[rows], powers[rows]
-            found = _real_moments(count, scale * m[rows], powers * v[rows])
+            tilted = _real_moments(count, scale * m[rows], powers * v[rows])
             constant = gammaln(count + 1.0) - powers * gammaln(y + 1.0) - xlogy(count, powers)
-            log_z, d1, d2 = found.log_z + constant, scale * found.d1, powers * found.d2
-            out[:, rows] = log_z, d1, d2, found.mean / scale, found.variance / powers
+            log_z, d1, d2 = tilted.log_z + constant, scale * tilted.d1, powers * tilted.d2
+            out[:, rows] = log_z, d1, d2, tilted.mean / scale, tilted.variance / powers
         return Tilted(*out)
 
     def tilted_density(
@@ -101,14 +101,14 @@ def _real_moments(y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Tilted:
     """Moments [N] of N(f; m, v) p(y|f) for y >= 0 with a fraction."""
     sign, spread = np.where(m < 0, -1.0, 1.0), 1.0 + 2.0 * v
     b, a = np.abs(m) / spread, 2.0 * v / spread
-    whole = np.floor(y)
-    r = y - whole
+    floor = np.floor(y)
+    r = y - floor
     log_even, log_odd = _log_kummer(-r, 0.5, b**2 / a), _log_kummer(1.0 - r, 1.5, b**2 / a)
     before = 2.0 * b / a * np.exp(log_odd - log_even)
     mean = b + a * r * before
     log_product = r * np.log(a) + gammaln(r + 0.5) - 0.5 * np.log(np.pi) + log_even
-    for j in range(int(whole.max(initial=0.0))):
-        active, second = whole > j, b * mean + a * (r + j + 0.5)
+    for j in range(int(floor.max(initial=0.0))):
+        active, second = floor > j, b * mean + a * (r + j + 0.5)
         log_product = log_product + np.where(active, np.log(second), 0.0)
         before = np.where(active, mean / second, before)
         mean = np.where(active, b + a * (r + j + 1.0) * mean / second, mean)
@@ -122,13 +122,13 @@ def _real_moments(y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Tilted:
 def _log_kummer(p: np.ndarray, q: float, z: np.ndarray) -> np.ndarray:
     """log M(p, q, -z) [N] for z >= 0 and p < q, by M(p, q, -z) = exp(-z) M(q - p, q, z)."""
     near = np.minimum(z, FAR)
-    found = np.log(hyp1f1(q - p, q, near)) - near
+    log_m = np.log(hyp1f1(q - p, q, near)) - near
     if not np.any(z > FAR):
-        return found
+        return log_m
     far = np.maximum(z, FAR)
     term, total = np.ones_like(far), np.ones_like(far)
     for s in range(TERMS):
         term = term * (p + s) * (p - q + 1.0 + s) / ((s + 1.0) * far)
         total = total + term
     beyond = gammaln(q) - gammaln(q - p) - p * np.log(far) + np.log(total)
-    return np.where(z > FAR, beyond, found)
+    return np.where(z > FAR, beyond, log_m)

@@ -21,7 +21,7 @@ BLOCK = 256  # tilted distributions integrated by panels at once
 
 
 class FromTilted:
-    """What a likelihood need not write if it has ``tilted`` and ``tilted_density``."""
+    """Methods that a likelihood inherits if it has ``tilted`` and ``tilted_density``."""
 
     def tilted_shape(self: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
         """Skewness and excess kurtosis [N] of N(f; m, v) p(y|f) / Z."""
@@ -43,12 +43,12 @@ def shape_of(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray
 
 
 def shape_by_panels(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Shape:
-    """The same [N] by quadrature of the tilted density, in blocks; its absolute error is about 1e-14."""
-    parts = []
+    """Return shapes [N] by quadrature of the tilted density, in blocks; the absolute error is about 1e-14."""
+    shapes = []
     for first in range(0, max(len(m), 1), BLOCK):
         rows = slice(first, first + BLOCK)
-        parts.append(_by_panels(likelihood.tilted_density(y[rows], m[rows], v[rows])))
-    return Shape(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+        shapes.append(_by_panels(likelihood.tilted_density(y[rows], m[rows], v[rows])))
+    return Shape(*(np.concatenate(values) for values in zip(*shapes, strict=True)))
 
 
 def _by_panels(density: TiltedDensity) -> Shape:

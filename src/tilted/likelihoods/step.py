@@ -54,7 +54,7 @@ class NoisyStep(Labels, FromTilted):
             raise ValueError(f"the probability of a flip must lie between 0 and 1/2, got {self.flips}")
 
     def kinks(self, y: np.ndarray) -> np.ndarray:
-        """Where p(y|f) jumps as a function of f, in the shape of ``y``."""
+        """Return the jumps of p(y|f) in f, in the shape of ``y``."""
         return np.zeros_like(y)
 
     def tilted(self, y: np.ndarray, m: np.ndarray, v: np.ndarray, power: float | np.ndarray = 1.0) -> Tilted:

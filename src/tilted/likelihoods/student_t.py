@@ -87,10 +87,10 @@ class StudentT(Reals, OneParameter, ByPanels):
             t = panel_edges(low, high, GRID, ends)
             log = power[:, None] * self.log_likelihood(y[:, None], m[:, None] + t) - t**2 / (2.0 * v[:, None])
             second = log + np.log1p(((y - m)[:, None] - t) ** 2 / self.scale**2)
-            kept = (log > np.max(log, axis=1)[:, None] - DROP) | (
+            relevant = (log > np.max(log, axis=1)[:, None] - DROP) | (
                 second > np.max(second, axis=1)[:, None] - DROP
             )
-            first, last = np.argmax(kept, axis=1), t.shape[1] - 1 - np.argmax(kept[:, ::-1], axis=1)
+            first, last = np.argmax(relevant, axis=1), t.shape[1] - 1 - np.argmax(relevant[:, ::-1], axis=1)
             low, high = t[rows, np.maximum(first - 1, 0)], t[rows, np.minimum(last + 1, t.shape[1] - 1)]
         return m, low, high
 

@@ -60,14 +60,14 @@ def bfgs(objective: Objective, x0: np.ndarray, limit: int, gain: float) -> Outco
     at = Point(x0, *counted(x0))
     inverse = inverse_hessian(len(x0))
     step = inverse.restart(at.gradient)
-    held, barren, message, converged = 0, 0, "", False
+    small_steps, barren, message, converged = 0, 0, "", False
     while not message:
         expected = 0.5 * abs(float(at.gradient @ step))
         little = expected < gain and inverse.updates >= min(LEARNT, len(x0))
-        held = held + 1 if little else 0
+        small_steps = small_steps + 1 if little else 0
         if not np.any(at.gradient):
             message, converged = "the gradient is zero", True
-        elif held >= HOLD:
+        elif small_steps >= HOLD:
             message, converged = f"expected gain {expected:.1e} below {gain:g}", True
         elif evaluations >= limit:
             message = f"limit of {limit} evaluations, expected gain {expected:.1e}"
@@ -174,5 +174,5 @@ class Pairs:
 
 
 def _says_something(s: np.ndarray, y: np.ndarray, curvature: float) -> bool:
-    """Whether a step and its difference of gradients have a curvature above rounding."""
+    """Return whether a step and its difference of gradients have a curvature above rounding."""
     return curvature > CURVED * float(np.linalg.norm(s) * np.linalg.norm(y))

@@ -16,8 +16,8 @@ def log_rising(r: np.ndarray | float, y: np.ndarray | float) -> np.ndarray:
     if np.all(small := np.asarray(r) < STIRLING):
         return _by_gammas(r, y)
     series = _beyond_stirling(r + y) - _beyond_stirling(r)
-    found = np.asarray((r + y - 0.5) * np.log1p(y / r) - y + series)
-    return np.where(small, _by_gammas(r, y), found) if np.any(small) else found
+    value = np.asarray((r + y - 0.5) * np.log1p(y / r) - y + series)
+    return np.where(small, _by_gammas(r, y), value) if np.any(small) else value
 
 
 def log_largest_poisson(y: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Which of C jointly Gaussian variables is the largest: the predictive integral of the multinomial probit."""
+"""Probability that one of C jointly Gaussian variables is the largest: the multinomial probit."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def log_largest(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     rows = max(1, BLOCK // (len(log_uniform) * C * (C - 1)))
     out = np.empty((n, C))
     for first in range(0, n, rows):
-        part = slice(first, first + rows)
-        bounds = -np.einsum("cdk,nk->ncd", D, mean[part]).reshape(-1, C - 1)
-        S = np.einsum("cdk,nkl,cel->ncde", D, covariance[part], D, optimize=True).reshape(-1, C - 1, C - 1)
-        out[part] = _log_beyond(*_factor(bounds, S), log_uniform).reshape(-1, C)
+        chunk = slice(first, first + rows)
+        bounds = -np.einsum("cdk,nk->ncd", D, mean[chunk]).reshape(-1, C - 1)
+        S = np.einsum("cdk,nkl,cel->ncde", D, covariance[chunk], D, optimize=True).reshape(-1, C - 1, C - 1)
+        out[chunk] = _log_beyond(*_factor(bounds, S), log_uniform).reshape(-1, C)
     return out - logsumexp(out, axis=1, keepdims=True)
 
 
@@ -64,25 +64,25 @@ def _factor(bounds: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     B, d = bounds.shape
     each = np.arange(B)
-    whole = np.einsum("bii->bi", S)
-    L, mean, left = np.zeros((B, d, d)), np.zeros((B, d)), whole
-    order, rest = np.empty((B, d), dtype=int), np.ones((B, d), dtype=bool)
+    diagonal = np.einsum("bii->bi", S)
+    L, mean, remaining = np.zeros((B, d, d)), np.zeros((B, d)), diagonal
+    order, free = np.empty((B, d), dtype=int), np.ones((B, d), dtype=bool)
     for k in range(d):
-        if not np.all(left[rest] > ROUNDING * whole[rest]):
+        if not np.all(remaining[free] > ROUNDING * diagonal[free]):
             raise ArithmeticError("the variance of a difference is lost to rounding")
-        a = np.where(rest, bounds - mean, -np.inf) / np.sqrt(np.where(rest, left, 1.0))
+        a = np.where(free, bounds - mean, -np.inf) / np.sqrt(np.where(free, remaining, 1.0))
         order[:, k] = p = np.argmax(a, axis=1)
-        rest[each, p] = False
+        free[each, p] = False
         column = S[each, :, p] - np.einsum("bik,bk->bi", L[:, :, :k], L[each, p, :k])
-        L[:, :, k] = np.where(rest, column, 0.0) / np.sqrt(left[each, p])[:, None]
-        L[each, p, k] = np.sqrt(left[each, p])
-        left = left - L[:, :, k] ** 2
+        L[:, :, k] = np.where(free, column, 0.0) / np.sqrt(remaining[each, p])[:, None]
+        L[each, p, k] = np.sqrt(remaining[each, p])
+        remaining = remaining - L[:, :, k] ** 2
         mean = mean + L[:, :, k] * _mean_beyond(a[each, p])[:, None]
     return np.take_along_axis(bounds, order, 1), np.take_along_axis(L, order[:, :, None], 1)
 
 
 def _mean_beyond(a: np.ndarray) -> np.ndarray:
-    """Of a standard normal variable, beyond ``a``."""
+    """Return the mean of a standard normal variable beyond ``a``."""
     near = np.minimum(a, FAR)
     mean = np.exp(-0.5 * near**2 - log_ndtr(-near)) / np.sqrt(2.0 * np.pi)
     return np.where(a > FAR, a + 1.0 / np.maximum(a, 1.0), mean)

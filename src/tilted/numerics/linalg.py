@@ -1,8 +1,7 @@
-"""Factorisations that say what they did.
+"""Factorisations, triangular inverses and linear solves, with errors that name the matrix.
 
 Only lower triangles in Fortran order are factorised: OpenBLAS is 1.5 to 2 times faster there than on
-upper triangles, and ``np.linalg.cholesky`` copies besides. Where `tilted.numerics.mkl` finds MKL, that
-factorises.
+upper triangles, and ``np.linalg.cholesky`` copies besides.
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.linalg.blas import dtrmm, dtrsm
 
-from tilted.numerics import mkl
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -23,7 +20,7 @@ LEAF, SPLIT = 64, 1500  # rows: triangles are inverted directly up to LEAF and a
 BLOCK = 128  # rows mirrored at once
 ABOVE = np.triu(np.ones((BLOCK, BLOCK), dtype=bool), 1)
 CANCELLED = 0.01  # share of a square that orthogonalisation has to leave, or it is repeated
-LEFT = 10.0  # times N eps max diag K: what a root of a semidefinite K may miss of an entry
+RESIDUAL = 10.0  # times N eps max diag K: what a root of a semidefinite K may miss of an entry
 
 
 class NotPositiveDefinite(ArithmeticError):
@@ -56,13 +53,7 @@ def cholesky(A: np.ndarray, name: str, overwrite: bool = False) -> np.ndarray:
     NotPositiveDefinite
         With the name of the matrix and the failing pivot.
     """
-    if mkl.library() is None:
-        L, info = lapack.dpotrf(A, lower=1, clean=1, overwrite_a=overwrite)
-    else:
-        ready = overwrite and A.flags.f_contiguous and A.dtype == np.float64
-        L = A if ready else np.array(A, dtype=float, order="F")
-        info = mkl.factorise(L)
-        clear_upper(L)
+    L, info = lapack.dpotrf(A, lower=1, clean=1, overwrite_a=overwrite)
     if info != 0 or not np.isfinite(L.diagonal()).all():
         raise NotPositiveDefinite(name, abs(info), len(A))
     return L
@@ -82,17 +73,14 @@ def inverse_lower(L: np.ndarray, overwrite: bool = False) -> np.ndarray:
         Whether the inverse replaces ``L``.
     """
     inverse = L if overwrite else L.copy("F")
-    if len(L) > SPLIT or mkl.library() is not None:
+    if len(L) > SPLIT:
         return _inverse_directly(inverse)
     _invert_halves(inverse)
     return inverse
 
 
 def _inverse_directly(L: np.ndarray) -> np.ndarray:
-    if mkl.library() is None:
-        inverse, info = lapack.dtrtri(L, lower=1, overwrite_c=1)
-    else:
-        inverse, info = L, mkl.invert(L)
+    inverse, info = lapack.dtrtri(L, lower=1, overwrite_c=1)
     if info != 0:
         raise NotPositiveDefinite("triangular factor", info, len(L))
     return inverse
@@ -120,15 +108,6 @@ def gram_lower(L: np.ndarray, overwrite: bool = False) -> np.ndarray:
     """
     lauum = lapack.slauum if L.dtype == np.float32 else lapack.dlauum  # a look-up costs as much as a small L
     return lauum(L, lower=1, overwrite_c=int(overwrite))[0]
-
-
-def clear_upper(A: np.ndarray) -> None:
-    """Set what is above the diagonal of ``A`` [N, N] to 0, in place, block by block."""
-    n = len(A)
-    for first in range(0, n, BLOCK):
-        rows = slice(first, min(first + BLOCK, n))
-        A[rows, rows] = np.tril(A[rows, rows])
-        A[rows, rows.stop :] = 0.0
 
 
 def mirror_lower(A: np.ndarray) -> np.ndarray:
@@ -160,7 +139,10 @@ def solve_lower(L: np.ndarray, B: np.ndarray, transpose: bool = False) -> np.nda
 def gmres(
     product: Callable[[np.ndarray], np.ndarray], b: np.ndarray, tolerance: float, vectors: int
 ) -> np.ndarray:
-    """An x [N] with |A x - b| <= tolerance |b|, or the best of so many Krylov vectors [Saad & Schultz 1986].
+    """Solve A x = b until |A x - b| <= tolerance |b|, or ``vectors`` products are used [Saad & Schultz 1986].
+
+    `scipy.sparse.linalg.gmres` takes about twice as long per solve at N = 117 to 659, which makes a fit of
+    ``GPClassifier`` up to 14 % slower (0.204 instead of 0.182 s of processor time at N = 117, one thread).
 
     Parameters
     ----------
@@ -179,28 +161,28 @@ def gmres(
     turns: list[tuple[float, float]] = []  # cosines and sines
     columns, right = [], [size]
     for k in range(vectors):
-        known, w = basis[: k + 1], product(basis[k])
-        along = known @ w
-        w = w - along @ known
-        rest, column = math.sqrt(w @ w), along.tolist()
-        sure = rest * rest > CANCELLED * float(along @ along)
+        vectors_so_far, w = basis[: k + 1], product(basis[k])
+        along = vectors_so_far @ w
+        w = w - along @ vectors_so_far
+        norm, column = math.sqrt(w @ w), along.tolist()
+        sure = norm * norm > CANCELLED * float(along @ along)
         if not sure:  # a second pass makes it orthogonal to rounding
-            again = known @ w
-            w -= again @ known
-            rest, column = math.sqrt(w @ w), (along + again).tolist()
+            correction = vectors_so_far @ w
+            w -= correction @ vectors_so_far
+            norm, column = math.sqrt(w @ w), (along + correction).tolist()
         for i, (c, s) in enumerate(turns):
             column[i], column[i + 1] = c * column[i] + s * column[i + 1], c * column[i + 1] - s * column[i]
-        radius = math.hypot(column[k], rest)
+        radius = math.hypot(column[k], norm)
         if not 0.0 < radius < math.inf:
             break
-        c, s = column[k] / radius, rest / radius
+        c, s = column[k] / radius, norm / radius
         column[k] = radius
         columns.append(column)
         turns.append((c, s))
         right[k:] = [c * right[k], -s * right[k]]
-        if rest == 0.0 or abs(right[-1]) <= tolerance * size:
+        if norm == 0.0 or abs(right[-1]) <= tolerance * size:
             break
-        basis[k + 1] = w / rest
+        basis[k + 1] = w / norm
     weights = right[: len(turns)]
     for k in reversed(range(len(turns))):  # back substitution: the k-th column ends at its pivot
         weights[k] /= columns[k][k]
@@ -234,8 +216,8 @@ def semidefinite_root(K: np.ndarray, name: str) -> np.ndarray:
     missed = np.abs(diagonal - np.einsum("ij,ij->i", root, root))
     probe = 1.0 + 0.5 * np.cos(np.arange(len(K)))
     across = np.abs(K @ probe - root @ (root.T @ probe)) / np.sum(probe)
-    left = LEFT * len(K) * np.finfo(float).eps * np.max(diagonal)
-    if not (np.all(missed <= left) and np.all(across <= left)):
+    tolerance = RESIDUAL * len(K) * np.finfo(float).eps * np.max(diagonal)
+    if not (np.all(missed <= tolerance) and np.all(across <= tolerance)):
         raise NotPositiveDefinite(name, root.shape[1] + 1, len(K))
     return root
 

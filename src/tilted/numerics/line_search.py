@@ -87,7 +87,7 @@ def line_search(
 
 
 def between(low: Trial, high: Trial) -> float:
-    """Where the cubic through two trials is least, a tenth of the bracket away from either end.
+    """Return the minimum of the cubic through two trials, a tenth of the bracket away from either end.
 
     Equation 3.59 of Nocedal & Wright (2006); a fifth of the way to a wall, halfway where the cubic has no
     minimum.

@@ -43,7 +43,7 @@ TRANSFORMS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where a search ended, how, and whether it met its tolerance."""
+    """The result of a search: its end, the reason, and whether it met its tolerance."""
 
     x: np.ndarray
     value: float
@@ -96,7 +96,7 @@ def lbfgs(
     gradient : float
         Stop when no entry of the projected gradient is larger.
     """
-    found = minimize(
+    result = minimize(
         objective,
         x0,
         jac=True,
@@ -104,7 +104,7 @@ def lbfgs(
         bounds=bounds,
         options={"maxiter": limit, "maxfun": limit, "ftol": relative, "gtol": gradient},
     )
-    message = str(found.message)
+    message = str(result.message)
     if message.startswith("ABNORMAL"):
         message = "line search found no better point (L-BFGS-B: ABNORMAL)"
-    return Outcome(found.x, float(found.fun), found.jac, int(found.nfev), bool(found.success), message)
+    return Outcome(result.x, float(result.fun), result.jac, int(result.nfev), bool(result.success), message)

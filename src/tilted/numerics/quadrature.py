@@ -90,12 +90,12 @@ class Panels:
         accuracy only when it is summed from the right.
         """
         _, w, S = gauss_legendre()
-        whole = (values @ w) * self.half
+        integrals = (values @ w) * self.half
         if from_right:
-            before = np.cumsum(whole[:, ::-1], axis=1)[:, ::-1] - whole
+            before = np.cumsum(integrals[:, ::-1], axis=1)[:, ::-1] - integrals
             inside = values @ (w[None, :] - S).T
         else:
-            before = np.cumsum(whole, axis=1) - whole
+            before = np.cumsum(integrals, axis=1) - integrals
             inside = values @ S.T
         return before[..., None] + self.half[..., None] * inside
 
@@ -141,7 +141,7 @@ def bisect(
 
 
 def fallen_off(function: Callable[[np.ndarray], np.ndarray], far: np.ndarray) -> np.ndarray:
-    """Where [N] elementwise decreasing functions of a distance are 0, rounded up; at most ``far`` [N].
+    """Return where [N] elementwise decreasing functions of a distance are 0, rounded up; at most ``far`` [N].
 
     To 2^-`REACH_HALVINGS` of ``far``, and where that leaves little of the distance, as of a likelihood much
     narrower than its cavity, on from there: in the end to 2^-4 of the distance itself. Never 0, where

@@ -70,10 +70,10 @@ class Regression:
     def __post_init__(self) -> None:
         n = len(self.y)
         check_data(self.X, self.y)
-        parts = n if self.blocks is None else len(self.blocks)
+        count = n if self.blocks is None else len(self.blocks)
         alpha = np.asarray(self.alpha, dtype=float)
-        if alpha.ndim > 1 or (alpha.ndim == 1 and len(alpha) != parts):
-            raise ValueError(f"alpha is one number or one for each of {parts} parts, got shape {alpha.shape}")
+        if alpha.ndim > 1 or (alpha.ndim == 1 and len(alpha) != count):
+            raise ValueError(f"alpha is one number or one for each of {count} parts, got shape {alpha.shape}")
         if not np.all((alpha >= 0) & (alpha <= 1)):
             raise ValueError("powers lie between 0 (variational) and 1 (EP)")
         if self.blocks is not None:
@@ -87,17 +87,17 @@ class Regression:
             self.blocks is None and np.shape(self.weights) == (n,) and np.all(self.weights > 0)
         ):
             raise ValueError("weights are positive, one a datum, and there are none of blocks")
-        object.__setattr__(self, "alpha", np.broadcast_to(alpha, parts))
+        object.__setattr__(self, "alpha", np.broadcast_to(alpha, count))
 
     def of_rows(self, rows: np.ndarray) -> Self:
-        """The same of some of the rows, where there are no blocks."""
+        """Return the problem of some rows, where there are no blocks."""
         alpha = np.asarray(self.alpha)[rows]
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, X=self.X[rows], y=self.y[rows], alpha=alpha, weights=weights)
 
     @property
     def shares(self) -> np.ndarray:
-        """How much of its site makes a cavity, one a part: ``alpha``, or alpha / max(1, w) of weights w."""
+        """The power of a site that makes a cavity: ``alpha``, or alpha / max(1, w) for weights w."""
         alpha = np.asarray(self.alpha)
         return alpha if self.weights is None else alpha / np.maximum(self.weights, 1.0)
 
@@ -174,7 +174,7 @@ class Collapsed:
 
     @property
     def jitter(self) -> float:
-        """What was added to the diagonal of Kuu."""
+        """The jitter on the diagonal of Kuu."""
         return self.pseudo.jitter
 
     def predict(self, Xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -216,8 +216,8 @@ def energy_and_gradient(
     problem: Regression, kernel: Kernel, Z: np.ndarray, noise: float
 ) -> tuple[Collapsed, Gradient]:
     """`condition` at pseudo-inputs ``Z`` [M, D], and the gradient of the energy in every parameter."""
-    state, parts = _condition(problem, kernel, Z, noise)
-    Kuf, V, S, C, white = parts
+    state, terms = _condition(problem, kernel, Z, noise)
+    Kuf, V, S, C, white = terms
     root, M = state.pseudo.root, len(Z)
     inverse = state.factor.T @ state.factor  # B^-1
     BS = inverse @ S

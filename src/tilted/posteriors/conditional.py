@@ -71,7 +71,7 @@ class Diagonal:
 
 
 class Blocks:
-    """The same for blocks of several data; lists of matrices."""
+    """Conditionals of blocks of several data; lists of matrices."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Blocks:
         for spectrum in self.spectra:
             _require_sign(spectrum, noise)
         C = [a * D + noise * np.eye(len(D)) for a, D in zip(self.alpha, self.D, strict=True)]
-        self.L = [linalg.cholesky(part, "a block of noise + alpha (K - Q)") for part in C]
+        self.L = [linalg.cholesky(block, "a block of noise + alpha (K - Q)") for block in C]
         self.inverse_L = [linalg.inverse_lower(L) for L in self.L]
         self.inverse_C = [R.T @ R for R in self.inverse_L]
 
@@ -126,8 +126,8 @@ class Blocks:
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """Derivative of the energy in the noise, 2 V dE/dD [M, N] at fixed Q, and that through K in D [P]."""
         by_C = self._by_C(weights, S, BS)
-        parts = zip(self.alpha, by_C, self.inverse_C, strict=True)
-        by_D = [a * g - 0.5 * (1.0 - a) * inverse for a, g, inverse in parts]
+        terms = zip(self.alpha, by_C, self.inverse_C, strict=True)
+        by_D = [a * g - 0.5 * (1.0 - a) * inverse for a, g, inverse in terms]
         traces = zip(self.alpha, by_C, self.D, self.inverse_C, strict=True)
         by_noise = sum(np.trace(g) + 0.5 * (1.0 - a) * np.sum(D * R) / self.noise for a, g, D, R in traces)
         matrices = zip(self.blocks, self.K, by_D, strict=True)
@@ -137,11 +137,11 @@ class Blocks:
 
     def _by_C(self, weights: np.ndarray, S: np.ndarray, BS: np.ndarray) -> list[np.ndarray]:
         """Derivative of the log density in the blocks of C."""
-        found = []
+        derivatives = []
         for b, R, inverse in zip(self.blocks, self.inverse_L, self.inverse_C, strict=True):
             explained = R.T @ (S[:, b].T @ BS[:, b]) @ R
-            found.append(0.5 * (np.multiply.outer(weights[b], weights[b]) - inverse + explained))
-        return found
+            derivatives.append(0.5 * (np.multiply.outer(weights[b], weights[b]) - inverse + explained))
+        return derivatives
 
 
 def _require_sign(D: np.ndarray, noise: float) -> None:

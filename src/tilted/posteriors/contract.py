@@ -1,4 +1,4 @@
-"""What every posterior provides, and the state it returns for given sites."""
+"""The contract of a posterior, and the state it returns for given sites."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class State(Protocol):
 
     @property
     def anchored(self) -> float:
-        """The same with the sites' exponents about their `gaussian.anchors`."""
+        """Return the state with the sites' exponents about their `gaussian.anchors`."""
 
     @property
     def negative_sites(self) -> int:
-        """How many of the N precisions are negative."""
+        """The number of negative precisions among N."""
 
 
 class Correlations(Protocol):
@@ -55,7 +55,7 @@ class Posterior(Protocol[StateT]):
 
     @property
     def jitter(self) -> float:
-        """What was added to a diagonal."""
+        """The jitter on a diagonal."""
 
     def condition(self, sites: Sites) -> StateT:
         """The posterior given N sites; NotPositiveDefinite if it is improper."""

@@ -63,8 +63,8 @@ class Apart(NamedTuple):
         """Roots [N*, P] of what positive sites explain, and [N*, M] of what negative ones add."""
         scaled = cross * self.scale
         explained = linalg.solve_lower(self.factor, scaled[:, self.positive].T)
-        left = scaled[:, self.negative].T - self.scale[self.negative, None] * (self.half.T @ explained)
-        return explained.T, linalg.solve_lower(self.inner, left).T
+        residual = scaled[:, self.negative].T - self.scale[self.negative, None] * (self.half.T @ explained)
+        return explained.T, linalg.solve_lower(self.inner, residual).T
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class DenseState:
         NotPositiveDefinite where `predict` gives NaN.
         """
         half, more = self._roots(cross)
-        left = prior - half @ half.T
-        return left if more is None else left + more @ more.T
+        covariance = prior - half @ half.T
+        return covariance if more is None else covariance + more @ more.T
 
     @cached_property
     def _apart(self) -> Apart:
@@ -290,10 +290,10 @@ class Dense:
         """
         if not ((state.sites.tau > 0) & (state.marginals.variance > 0)).all():
             return None
-        others = linalg.gram_lower(state.factor.astype(np.float32), overwrite=True)
-        others.flat[:: len(others) + 1] = 0.0
+        inverse = linalg.gram_lower(state.factor.astype(np.float32), overwrite=True)
+        inverse.flat[:: len(inverse) + 1] = 0.0
         scale = 1.0 / np.sqrt(state.sites.tau * state.marginals.variance)
-        return Correlations(scale, others, others * others)
+        return Correlations(scale, inverse, inverse * inverse)
 
     def covariance(self, state: DenseState) -> np.ndarray:
         """Posterior covariance of h, [N, N]."""
@@ -305,8 +305,8 @@ class Dense:
 
     def marginal(self, mean: np.ndarray, covariance: np.ndarray, i: int) -> Marginals:
         """Marginal of one point of a running sequential sweep, as arrays of length 1."""
-        one = slice(i, i + 1)
-        return Marginals(mean[one], np.diagonal(covariance)[one], self.extra[one])
+        row = slice(i, i + 1)
+        return Marginals(mean[row], np.diagonal(covariance)[row], self.extra[row])
 
     def update_one(
         self, mean: np.ndarray, covariance: np.ndarray, i: int, d_tau: float, d_nu: float

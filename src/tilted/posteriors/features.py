@@ -1,4 +1,4 @@
-"""What the pseudo-points see of the function: its values, or averages under a Gaussian window (inter-domain).
+"""Features of pseudo-points: function values, or averages under a Gaussian window (inter-domain).
 
 A feature is u_m = integral of N(x; z_m, diag(width^2)) f(x) dx [Lazaro-Gredilla & Figueiras-Vidal 2009;
 Bui et al. 2017, section 3.7]. For the squared exponential its covariances are squared exponentials again:
@@ -74,8 +74,8 @@ class Windows:
         self, kernel: Kernel, dimension: int, among: np.ndarray, between: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Gradients in the parameters of the two kernels, as gradients in those of f's kernel and of this."""
-        parts = [self._pull(_averaged(kernel), c, dimension, g) for c, g in ((2.0, among), (1.0, between))]
-        return parts[0][0] + parts[1][0], parts[0][1] + parts[1][1]
+        terms = [self._pull(_averaged(kernel), c, dimension, g) for c, g in ((2.0, among), (1.0, between))]
+        return terms[0][0] + terms[1][0], terms[0][1] + terms[1][1]
 
     def _scales(self, kernel: SquaredExponential, c: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Lengthscales, widths and widened lengthscales, scalars or [D]."""

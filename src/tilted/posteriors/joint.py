@@ -127,13 +127,13 @@ class Joint:
     @cached_property
     def pairs(self) -> Dense:
         """The prior of h itself, [N (C - 1)]: what all of this spares."""
-        own, other = self.labels[:, None], self.others
-        signs = np.zeros((*other.shape, self.classes))
+        own, second = self.labels[:, None], self.others
+        signs = np.zeros((*second.shape, self.classes))
         np.put_along_axis(signs, own[:, :, None], 1.0, axis=2)
-        np.put_along_axis(signs, other[:, :, None], -1.0, axis=2)
+        np.put_along_axis(signs, second[:, :, None], -1.0, axis=2)
         h = np.einsum("ijc,klc,cik->ijkl", signs, signs, self.each, optimize=True)
         h += np.eye(len(self.labels))[:, None, :, None]  # u
-        return Dense.build(h.reshape(other.size, other.size))
+        return Dense.build(h.reshape(second.size, second.size))
 
     def condition(self, sites: Sites) -> JointState:
         """The posterior given ``sites`` [N (C - 1)].
@@ -144,7 +144,7 @@ class Joint:
             For a negative precision, a shift without one, and factorisations that fail.
         """
         n, C = len(self.labels), self.classes
-        tau, nu = (part.reshape(n, C - 1) for part in (sites.tau, sites.nu))
+        tau, nu = (values.reshape(n, C - 1) for values in (sites.tau, sites.nu))
         wrong = (tau < 0) | ((tau == 0) & (nu != 0)) | ~np.isfinite(tau + nu)
         if np.any(wrong):
             raise NotPositiveDefinite("sites of several classes", int(np.argmax(wrong)) + 1, wrong.size)
@@ -152,9 +152,9 @@ class Joint:
         np.put_along_axis(pi, self.others, tau, axis=1)
         root, shift = np.sqrt(pi), np.zeros((n, C))
         np.put_along_axis(shift, self.others, -np.divide(nu, np.sqrt(tau), where=tau > 0, out=0 * nu), axis=1)
-        factors, left, own, log_det = np.empty((C, n, n)), np.empty((C, n, n)), np.empty((C, n)), 0.0
+        factors, inverses, own, log_det = np.empty((C, n, n)), np.empty((C, n, n)), np.empty((C, n)), 0.0
         for c, K in enumerate(self.each):
-            log_of_one, factors[c], left[c], own[c] = self._one(K, root[:, c])
+            log_of_one, factors[c], inverses[c], own[c] = self._one(K, root[:, c])
             log_det += log_of_one
         gathered = np.einsum("ckn,ckm->nm", factors, factors, optimize=True)
         L = linalg.cholesky(gathered, "sum of the E_c")
@@ -170,7 +170,7 @@ class Joint:
         normaliser, anchored = (
             at_peak + float(np.sum(log_sites(h, sites, c))) for c in (np.zeros_like(h), anchors(h, sites.tau))
         )
-        variance = self._variance(own, left, common, pi)
+        variance = self._variance(own, inverses, common, pi)
         marginals = Marginals(h, variance, np.zeros_like(h))
         return JointState(sites, marginals, weights, mean, normaliser, anchored, factors, common)
 
@@ -181,7 +181,7 @@ class Joint:
         return own - np.stack([L.T @ (L @ inner) for L in factors])
 
     def _one(self, K: np.ndarray, root: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        """Of one class: log det B, L^-1 D^1/2, (I + D K)^-1 and the diagonal of (K^-1 + D)^-1.
+        """Return log det B, L^-1 D^1/2, (I + D K)^-1 and the diagonal of (K^-1 + D)^-1 for one class.
 
         ``root`` [N] is D^1/2, B = I + D^1/2 K D^1/2 = L L^T. From B^-1, or from K where D hardly matters and
         this cancels.
@@ -195,13 +195,15 @@ class Joint:
         explained, factor = 1.0 - np.diagonal(inverse), factor * root
         weak = explained < WEAK
         with np.errstate(divide="ignore", invalid="ignore"):
-            left, own = root[:, None] * inverse / root, explained / root**2
+            inverse_B, own = root[:, None] * inverse / root, explained / root**2
         half = factor @ K[:, weak]
-        left[:, weak] = np.eye(len(B))[:, weak] - factor.T @ half
+        inverse_B[:, weak] = np.eye(len(B))[:, weak] - factor.T @ half
         own[weak] = np.diagonal(K)[weak] - np.einsum("ij,ij->j", half, half)
-        return linalg.log_determinant(L), factor, left, own
+        return linalg.log_determinant(L), factor, inverse_B, own
 
-    def _variance(self, own: np.ndarray, left: np.ndarray, common: np.ndarray, pi: np.ndarray) -> np.ndarray:
+    def _variance(
+        self, own: np.ndarray, inverses: np.ndarray, common: np.ndarray, pi: np.ndarray
+    ) -> np.ndarray:
         """Variances [N (C - 1)] of h_ij: 1 / sum(pi_i), and that of sum_c pi_ic f_ic / sum(pi_i) - f_ij.
 
         What O^-1 gives back to E_c K = I - (I + D_c K)^-1 is large, and the same for every class but for the
@@ -209,13 +211,13 @@ class Joint:
         """
         total = np.sum(pi, axis=1, keepdims=True)
         share = pi / total
-        middle = np.einsum("cij,jc->ij", left, share)
-        found = np.empty_like(pi)
-        for c, part in enumerate(left):
-            apart = common @ (middle - part)
+        middle = np.einsum("cij,jc->ij", inverses, share)
+        variance = np.empty_like(pi)
+        for c, inverse in enumerate(inverses):
+            apart = common @ (middle - inverse)
             g = share - (np.arange(self.classes) == c)
-            found[:, c] = np.einsum("nc,cn->n", g**2, own) + np.einsum("ij,ij->j", apart, apart)
-        return (1.0 / total + np.take_along_axis(found, self.others, axis=1)).ravel()
+            variance[:, c] = np.einsum("nc,cn->n", g**2, own) + np.einsum("ij,ij->j", apart, apart)
+        return (1.0 / total + np.take_along_axis(variance, self.others, axis=1)).ravel()
 
     def evidence_derivative(self, state: JointState) -> np.ndarray:
         """d log_normaliser / dK, sites held fixed: (a_c a_c^T - Omega_cc) / 2, their sum if K is shared."""
@@ -227,21 +229,21 @@ class Joint:
         return 0.5 * (a.T @ a - omega)
 
     def correlations(self, state: JointState, costly: bool = False) -> Correlations | None:
-        """Those of `pairs`, of at most `FEW` classes: for more, Newton's steps cost more than they spare."""
+        """Correlations of at most `FEW` classes; for more, Newton's steps cost more than they save."""
         if self.classes > FEW:
             return None
         return self.pairs.correlations(self.pairs.condition(state.sites), costly)
 
     def covariance(self, state: JointState) -> np.ndarray:
-        """Of h [N (C - 1), N (C - 1)], for sequential sweeps, at the price of `pairs`."""
+        """Covariance of h [N (C - 1), N (C - 1)], for sequential sweeps, at the price of `pairs`."""
         return self.pairs.covariance(self.pairs.condition(state.sites))
 
     def marginal(self, mean: np.ndarray, covariance: np.ndarray, i: int) -> Marginals:
-        """As of `Dense`."""
+        """See `Dense`."""
         return self.pairs.marginal(mean, covariance, i)
 
     def update_one(
         self, mean: np.ndarray, covariance: np.ndarray, i: int, d_tau: float, d_nu: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As of `Dense`."""
+        """See `Dense`."""
         return self.pairs.update_one(mean, covariance, i, d_tau, d_nu)

@@ -118,7 +118,7 @@ class Sparse:
 
     @property
     def jitter(self) -> float:
-        """What was added to the diagonal of Kuu."""
+        """The jitter on the diagonal of Kuu."""
         return self.pseudo.jitter
 
     def __len__(self) -> int:
@@ -164,9 +164,9 @@ class Sparse:
 
     def marginal(self, mean: np.ndarray, covariance: np.ndarray, i: int) -> Marginals:
         """Marginal of one point of a running sequential sweep, as arrays of length 1."""
-        one = slice(i, i + 1)
+        row = slice(i, i + 1)
         v = self.V[:, i]
-        return Marginals(mean[one], np.atleast_1d(v @ covariance @ v), self.extra[one])
+        return Marginals(mean[row], np.atleast_1d(v @ covariance @ v), self.extra[row])
 
     def update_one(
         self, mean: np.ndarray, covariance: np.ndarray, i: int, d_tau: float, d_nu: float

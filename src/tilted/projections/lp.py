@@ -88,9 +88,9 @@ class LpProjection:
         """
         start, density = wasserstein(likelihood, y, m, v), likelihood.tilted_density(y, m, v)
         offset = start.mean - density.origin
-        found = minimise(density, self.p, offset, np.sqrt(start.variance))
-        shift = np.where(found.converged, found.mean - offset, np.nan)
-        variance = np.where(found.converged, found.sd**2, np.nan)
+        moments = minimise(density, self.p, offset, np.sqrt(start.variance))
+        shift = np.where(moments.converged, moments.mean - offset, np.nan)
+        variance = np.where(moments.converged, moments.sd**2, np.nan)
         return Projection(
             start.log_z, start.mean + shift, variance, start.d1 + shift / v, (variance - v) / v**2
         )
@@ -114,9 +114,9 @@ def minimise(density: TiltedDensity, p: float, mean: np.ndarray, sd: np.ndarray)
         if np.all(settled):
             break
         coupling = _coupling(replace(density, edges=_refined(density.edges, coupling, theta)))
-        found, converged = _newton(coupling, p, theta)
-        moved = np.max(np.abs(found - theta), axis=0)
-        theta = np.where(settled, theta, found)
+        theta_opt, converged = _newton(coupling, p, theta)
+        moved = np.max(np.abs(theta_opt - theta), axis=0)
+        theta = np.where(settled, theta, theta_opt)
         settled |= converged & (moved <= SETTLED * theta[1])
     return Minimum(theta[0], theta[1], settled)
 

@@ -74,10 +74,10 @@ def wasserstein_sd(density: TiltedDensity) -> np.ndarray:
 
 def normal_scores(panels: Panels) -> tuple[np.ndarray, np.ndarray]:
     """Phi^-1(F) at the nodes [N, P, K] (infinite where F underflows), and where F < 1/2."""
-    left = panels.cumulative(panels.density)
+    mass = panels.cumulative(panels.density)
     right = panels.cumulative(panels.density, from_right=True)
-    lower = left < right
-    p = np.minimum(left, right)
+    lower = mass < right
+    p = np.minimum(mass, right)
     z = np.full_like(p, np.inf)
     inside = p > TINY
     z[inside] = -ndtri_exp(np.log(p[inside]))
@@ -86,7 +86,7 @@ def normal_scores(panels: Panels) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How a projected Gaussian answers to its cavity N(m, v); arrays [N].
+    """Derivatives of a projected Gaussian in its cavity N(m, v); arrays [N].
 
     ``mean_m`` is d mean / dm, ``variance_v`` is d variance / dv, and so on.
     """

@@ -69,7 +69,7 @@ class Patch:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a table comes from.
+    """The origin of a table.
 
     ``error_box`` and ``error_plane`` are the largest relative errors of sigma_QP found against quadrature
     at ``points`` random points in |mu| <= 10, 0.1 <= sigma <= 10 and in |mu| <= 1e3, 1e-3 <= sigma <= 1e3.
@@ -97,14 +97,14 @@ class RatioTable:
         """R [N] for label +1 and cavities N(mu, sigma^2), by quadrature where no patch covers them."""
         z, zeta, t = coordinates(mu, sigma)
         values = np.ones_like(z)
-        left = (z < Z_MAX) & (t > T_MIN)
+        outside = (z < Z_MAX) & (t > T_MIN)
         for patch in self.patches:
-            inside = left & (zeta >= patch.low[0]) & (t <= patch.high[1])
+            inside = outside & (zeta >= patch.low[0]) & (t <= patch.high[1])
             if np.any(inside):
                 values[inside] = patch(zeta[inside], t[inside])
-                left &= ~inside
-        if np.any(left):
-            values[left] = exact_ratio(mu[left], sigma[left])
+                outside &= ~inside
+        if np.any(outside):
+            values[outside] = exact_ratio(mu[outside], sigma[outside])
         return values
 
     def project(self, likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Projection:
@@ -223,13 +223,13 @@ def read(path: str | Path) -> RatioTable:
         content = Path(path).read_bytes()
     except OSError as error:
         raise TableError(f"{path} is no lookup table: {error}") from None
-    first, _, rest = content.partition(b"\n")
+    first, _, after_header = content.partition(b"\n")
     if not first.startswith(MAGIC):
         raise TableError(f"{path} is no lookup table; delete it and run again")
     if first != b"%s%d" % (MAGIC, FORMAT):
-        found = first.removeprefix(MAGIC).decode(errors="replace")
-        raise TableError(f"{path} has format {found}, not {FORMAT}; delete it and run again")
-    recorded, _, body = rest.partition(b"\n")
+        version = first.removeprefix(MAGIC).decode(errors="replace")
+        raise TableError(f"{path} has format {version}, not {FORMAT}; delete it and run again")
+    recorded, _, body = after_header.partition(b"\n")
     if recorded != hashlib.sha256(body).hexdigest().encode():
         raise TableError(f"{path} is damaged (content hash differs); delete it and run again")
     description, _, numbers = body.partition(b"\n")

@@ -68,7 +68,7 @@ def test_where_nothing_is_trusted_the_hyperparameters_are_those_of_ep():
     assert not ep.models_[0].fit.corrected_evidence().trusted
     with pytest.warns(CorrectionWarning, match="not to be trusted at EP's hyperparameters, which are kept"):
         kept = GPPoissonRegressor(mean=0.1, kernel=START, optimise="corrected-evidence").fit(X, y)
-    assert kept.kernel_ == ep.kernel_ and learning.KEPT in kept.status_.message
+    assert kept.kernel_ == ep.kernel_ and learning.UNTRUSTED in kept.status_.message
 
 
 def test_steps_that_are_not_trusted_are_infeasible_and_counted(few, monkeypatch):

@@ -15,7 +15,7 @@ from tilted.corrections import (
     queries_through,
 )
 from tilted.corrections.marginals import CHEAP, NEARLY_EXACT
-from tilted.estimators import sparse_corrections
+from tilted.estimators import sparse as sparse_models
 from tilted.kernels import SquaredExponential
 from tilted.posteriors.dense import Dense
 from tilted.posteriors.sparse import Sparse
@@ -152,6 +152,6 @@ def test_what_the_estimator_refuses(toy, monkeypatch):
         SparseGPClassifier(correction="exact").fit(X, y)
     with pytest.raises(ValueError, match="without weights"):
         SparseGPClassifier(correction="cheap").fit(X, y, sample_weight=np.linspace(1.0, 2.0, 30))
-    monkeypatch.setattr(sparse_corrections, "MOST", 29)
+    monkeypatch.setattr(sparse_models, "MOST_NEARLY_EXACT", 29)
     with pytest.raises(ValueError, match=r"at most 29 rows \('cheap' takes any\), got 30"):
         SparseGPClassifier(correction="nearly-exact").fit(X, y)

@@ -1,6 +1,7 @@
 """Sparse estimators whose rows come in batches: the same posterior as of all rows at once."""
 
 import os
+import pickle
 import subprocess
 import sys
 import tracemalloc
@@ -18,7 +19,6 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 import tilted
 from tilted import SparseGPClassifier, SparseGPPoissonRegressor, SparseGPRegressor
-from tilted.estimators import load, save
 from tilted.kernels import Linear
 from tilted.learning import moves, passes, sparse
 from tilted.learning.batch import Model, Sums
@@ -63,7 +63,7 @@ def test_passes_end_where_sweeps_end(alpha, likelihood, monkeypatch):
     np.testing.assert_allclose(mean, expected[0], atol=1e-6)
     np.testing.assert_allclose(variance, expected[1], rtol=1e-6)
     assert found.posterior.sums.rows == N
-    known = moves.Posterior.known(found.posterior.factor, found.posterior.projected)
+    known = moves.Posterior.from_factor(found.posterior.factor, found.posterior.projected)
     assert known.distance(found.posterior) < 1e-9
 
 
@@ -132,14 +132,12 @@ def test_a_row_of_which_f_is_known_tells_its_likelihood(how):
 
 
 @pytest.mark.parametrize("model, y", [(SparseGPClassifier(), LABELS), (SparseGPRegressor(), REALS)])
-def test_the_kernel_is_learned_from_a_batch(model, y, tmp_path):
+def test_the_kernel_is_learned_from_a_batch(model, y):
     model.set_params(n_pseudo=15, batch_size=300, verbose=False).fit(X, y)
     again = model.__class__(n_pseudo=15, batch_size=300).fit(X, y)
     np.testing.assert_array_equal(again.predict_latent(NEW), model.predict_latent(NEW))
     assert model.score(X, y) > 0.8 and model.status_.evaluations > 3
-    save(model, tmp_path / "model.npz")
-    assert (tmp_path / "model.npz").stat().st_size < 60_000  # rows are not kept
-    np.testing.assert_array_equal(load(tmp_path / "model.npz").predict_latent(NEW), model.predict_latent(NEW))
+    assert len(pickle.dumps(model)) < 60_000  # rows are not kept
     with pytest.raises(ValueError, match="its rows are not kept"):
         model.log_marginal_likelihood(model.theta_)
     assert model.log_marginal_likelihood() == model.log_evidence_

@@ -38,10 +38,10 @@ from tilted.estimators import (
     SparseGPClassifier,
     SparseGPPoissonRegressor,
     SparseGPRegressor,
-    collapsed,
     dense,
+    regressors,
 )
-from tilted.estimators.reach import reach
+from tilted.estimators.diagnostics import reach
 from tilted.inference import RULES, rep
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
@@ -51,7 +51,7 @@ from tilted.learning import mean as means
 from tilted.learning.dense import Problem
 from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
-from tilted.learning.starts import best_of, noted, start_kernel
+from tilted.learning.starts import best_of, start_kernel, with_notes
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
@@ -568,7 +568,9 @@ def test_a_learned_mean_is_that_of_the_search_over_means(inference, uneven):
     problem = Problem(X, y, Probit(), rule)
     found = means.maximise(problem, KERNEL, dense.SEARCH)
     assert model.mean_ == found.mean != 0.0 and model.kernel_ == found.kernel
-    assert model.status_ == noted(found.status, "") and model.log_evidence_ == found.inference.log_evidence
+    assert (
+        model.status_ == with_notes(found.status, "") and model.log_evidence_ == found.inference.log_evidence
+    )
     given = GPClassifier(inference, kernel=model.kernel_, mean=model.mean_, optimise=None, **power)
     given.fit(X, y)
     assert given.mean_ == model.mean_
@@ -706,7 +708,7 @@ def test_restarts_repeat_themselves_and_look_elsewhere(toy):
 class Found:
     """What a search brings."""
 
-    standing: float
+    selection_score: float
     kernel: SquaredExponential = KERNEL
 
 
@@ -724,7 +726,8 @@ def test_the_best_of_several_searches():
         return value
 
     best, note = best_of(search, "abcde")
-    assert best.standing == -1.0 and note == "best of 3 starts, 2 failed (lost)" and asked == list("abcde")
+    assert best.selection_score == -1.0
+    assert note == "best of 3 starts, 2 failed (lost)" and asked == list("abcde")
     assert best_of(lambda at: Found(at), [-2.0, -1.0], deadline=0.0) == (
         Found(-2.0),
         "best of 1 starts, 1 not tried, the time was up",
@@ -810,7 +813,7 @@ def test_constant_targets():
     X, y = np.linspace(0.0, 1.0, 30)[:, None], np.full(30, 0.1)
     assert 0.0 < np.var(y) < 1e-30  # rounding, and no unit for a search
     model = SparseGPRegressor(n_pseudo=4, optimise=None).fit(X, y)
-    assert model.kernel_.variance == 1.0 and model.noise_ == collapsed.NOISE
+    assert model.kernel_.variance == 1.0 and model.noise_ == regressors.NOISE
     np.testing.assert_allclose(model.predict(X), 0.1)
 
 
@@ -822,7 +825,7 @@ def test_constant_targets_are_not_searched(mean):
     assert len(found) == 1 and found[0].filename == __file__
     assert "targets are constant" in model.status_.message
     kept = np.append(model.kernel_.variance, model.noise_)
-    np.testing.assert_array_equal(kept, [1.0, collapsed.NOISE])
+    np.testing.assert_array_equal(kept, [1.0, regressors.NOISE])
     assert np.all(model.predict(X, return_std=True)[1] > 0.3)
 
 

@@ -9,7 +9,6 @@ from sklearn.preprocessing import StandardScaler
 import tilted
 from tests.helpers import differences
 from tilted import GPClassifier
-from tilted.estimators import load, save
 from tilted.inference.engine import infer
 from tilted.inference.ep import EP
 from tilted.kernels import Matern, Restricted
@@ -68,7 +67,7 @@ def test_power_1_is_ep():
     assert abs(half.log_evidence_ - other.log_evidence_) > 0.01
 
 
-def test_every_class_learns_a_kernel_of_its_own(fitted, tmp_path):
+def test_every_class_learns_a_kernel_of_its_own(fitted):
     """From the one of all: the evidence is never lower, and its gradient vanishes in all parameters."""
     own = GPClassifier(multi_class="joint-kernels", kernel=KERNEL).fit(X, NAMES)
     assert own.status_.converged and "from the kernel of all classes" in own.status_.message
@@ -89,9 +88,6 @@ def test_every_class_learns_a_kernel_of_its_own(fitted, tmp_path):
     most = np.argmax(draws + np.random.default_rng(0).normal(size=draws.shape), axis=1)
     shares = np.stack([np.mean(most == c, axis=1) for c in range(3)], axis=1)
     np.testing.assert_allclose(own.predict_proba(NEW), shares, atol=0.015)
-    save(own, tmp_path / "model.npz")
-    loaded = load(tmp_path / "model.npz")
-    np.testing.assert_array_equal(loaded.predict_proba(NEW), own.predict_proba(NEW))
 
 
 def test_a_kernel_that_is_kept_is_that_of_every_class():
@@ -162,12 +158,6 @@ def test_samples_are_of_all_functions_together(fitted):
     most = np.argmax(draws + np.random.default_rng(0).normal(size=draws.shape), axis=1)
     shares = np.stack([np.mean(most == c, axis=1) for c in range(3)], axis=1)
     np.testing.assert_allclose(fitted.predict_proba(NEW), shares, atol=0.015)
-
-
-def test_it_is_kept_in_a_file(fitted, tmp_path):
-    save(fitted, tmp_path / "model.npz")
-    loaded = load(tmp_path / "model.npz")
-    np.testing.assert_array_equal(loaded.predict_proba(NEW), fitted.predict_proba(NEW))
 
 
 def test_fits_are_bounded_in_time():

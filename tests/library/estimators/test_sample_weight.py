@@ -16,7 +16,7 @@ from tilted.estimators import (
     SparseGPClassifier,
     SparseGPPoissonRegressor,
     SparseGPRegressor,
-    rows,
+    validation,
 )
 from tilted.inference.options import Options
 from tilted.inference.rule import LARGEST_WEIGHT
@@ -98,16 +98,16 @@ def test_rows_that_come_a_million_times_are_several_heavy_ones():
     """Nobody gave the weights that were refused then."""
     X = (np.arange(2_200_000) % 20 == 0)[:, None].astype(float)
     y = (np.arange(2_200_000) % 10 == 0).astype(int)
-    inputs, targets, weights = rows.merged(X, y, None)
+    inputs, targets, weights = validation.merge_rows(X, y, None)
     assert len(targets) == 4 and np.max(weights) <= LARGEST_WEIGHT and np.sum(weights) == len(X)
     for x, label in ((0.0, 0), (0.0, 1), (1.0, 1)):
         here = (inputs[:, 0] == x) & (targets == label)
         assert np.sum(weights[here]) == np.sum((X[:, 0] == x) & (y == label))
-    kept = rows.merged(X[:2], y[:2], np.array([1e9, 1.0]))[2]
+    kept = validation.merge_rows(X[:2], y[:2], np.array([1e9, 1.0]))[2]
     assert np.max(kept) == 1e9, "what a user gives is refused where it is used, not split"
     balanced = GPClassifier(class_weight="balanced", optimise=None).fit(X, y)  # a fifth as many of one class
     np.testing.assert_allclose(balanced.models_[0].fit.problem.rule.weights.sum(), len(X))
-    one_heavy = rows.merged(
+    one_heavy = validation.merge_rows(
         np.r_[X[:, 0], 7.0, 8.0][:, None], np.r_[y, 0, 1], np.r_[np.ones(len(y)), 1e9, 1.0]
     )
     assert np.sum(one_heavy[2] > LARGEST_WEIGHT) == 1

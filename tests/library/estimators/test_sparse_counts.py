@@ -139,7 +139,7 @@ def test_passes_end_where_sweeps_end(likelihood, alpha):
 
     _, _, some = swept(100)
     rule, posterior, every = swept(MANY)
-    start = moves.Posterior.known(some.state.factor, some.state.projected)
+    start = moves.Posterior.from_factor(some.state.factor, some.state.projected)
     model = Model(posterior.pseudo, likelihood, rule, mean)
     found = passes.passes(model, ROWS, MANY_COUNTS, 90, start, tolerance=1e-9)
     assert found.status.converged

@@ -22,8 +22,8 @@ from tilted import (
     api,
     likelihoods,
 )
-from tilted.estimators import given
-from tilted.estimators.targets import wild
+from tilted.estimators import diagnostics
+from tilted.estimators.diagnostics import outlier_notes
 from tilted.inference.pep import power_rule
 from tilted.kernels import Linear, Matern, SquaredExponential
 from tilted.learning import dense
@@ -338,10 +338,6 @@ def test_fit_and_the_estimators_have_the_same_words_and_starts(toy):
         fit, model = tilted.fit(X, y, **how), GPClassifier(**how).fit(X, y)
         assert fit.kernel == model.kernel_ and fit.status == model.status_
         assert fit.log_evidence == model.log_evidence_
-    with pytest.warns(DeprecationWarning, match="method is called inference"):
-        assert tilted.fit(X, y, method="vb", optimise=False).log_evidence == (
-            tilted.fit(X, y, inference="vb", optimise=None).log_evidence
-        )
 
 
 def waves(n, seed):
@@ -461,8 +457,8 @@ def test_a_wild_target_is_said(model, toy):
 
 def test_a_wild_target_among_zeros_is_said():
     y = np.concatenate([np.zeros(60), np.ones(30), [1e6]])
-    assert wild(y) and not wild(y[:-1]) and not wild(np.ones(9))
-    assert not wild(np.append(y, [1e6, -1e6]))  # three of 93 are no rare ones
+    assert outlier_notes(y) and not outlier_notes(y[:-1]) and not outlier_notes(np.ones(9))
+    assert not outlier_notes(np.append(y, [1e6, -1e6]))  # three of 93 are no rare ones
 
 
 def test_targets_too_far_from_zero_are_said(toy):
@@ -489,7 +485,7 @@ def test_true_is_the_search_of_the_evidence(model):
 
 
 def test_more_rows_than_a_time_limit_can_be_kept_for_are_said(monkeypatch):
-    monkeypatch.setattr(given, "MANY_ROWS", 19)
+    monkeypatch.setattr(diagnostics, "MANY_ROWS", 19)
     X = np.linspace(-2, 2, 20)[:, None]
     for model in (GPRegressor, GPClassifier, GPPoissonRegressor):
         with pytest.warns(UserWarning, match="20 rows: a step of a dense model takes O.N.3."):

@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from tests.helpers import differences
 from tilted import GPClassifier, GPRegressor, SparseGPClassifier, SparseGPRegressor
-from tilted.estimators.per_class import PerClass
+from tilted.estimators.joint import PerClass
 from tilted.kernels import Active, Constant, Matern, Restricted, SquaredExponential
 from tilted.learning.priors import LogNormal
 
@@ -23,7 +23,7 @@ def test_a_prior_is_on_what_stands_in_the_kernel():
     assert value < -0.1
     numeric = differences(lambda x: prior.of(kernel.with_parameters(x))[0], at, 1e-6)
     np.testing.assert_allclose(slope, numeric, rtol=1e-6)
-    each = PerClass.alike(inner, 2)
+    each = PerClass.repeated(inner, 2)
     both = LogNormal((0.1, 0.9), (1.0, 2.0))
     numeric = differences(lambda x: both.of(each.with_parameters(x))[0], each.parameters(), 1e-6)
     np.testing.assert_allclose(both.of(each)[1], numeric, rtol=1e-6)

@@ -1,14 +1,15 @@
-"""Whether a kernel tells inputs apart and lets them see each other; else nothing is learnt from them."""
+"""Warnings about data, parameters and fitted models: parameters without effect, outliers, useless kernels."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilted.estimators.models import unraised
-from tilted.estimators.per_class import kernels_of
 from tilted.inference.relaxations import at_limit
 from tilted.inference.rep import Relaxed
 from tilted.kernels.compound import noise_of
@@ -18,15 +19,15 @@ from tilted.learning.likelihood import LEAST_NOISE
 from tilted.numerics.chunks import some_rows
 
 if TYPE_CHECKING:
-    from tilted.estimators.models import Model
+    from tilted.estimators.models import LatentModel
     from tilted.kernels.contract import Kernel
 
 CHUNK = 1000  # rows at once
-SHOWN = 2000  # of rows in batches, at which shortcomings are looked for
+MOST_CHECKED = 2000  # of rows in batches, at which shortcomings are looked for
 APART = 1e-3  # correlation below which an input is as good as out of sight
 CONSTANT = 1e-3  # sd of noise within which f is constant
 OF_NOISE, OF_FUNCTION = 0.1, 1e-3  # parts of the noise's variance and of f's that jitter may have
-ALIKE = 1e-9  # by which a correlation falls short of 1 where inputs are as good as one
+COINCIDENT = 1e-9  # by which a correlation falls short of 1 where inputs are as good as one
 OUT_OF_SIGHT = (
     "inputs do not see each other at this lengthscale (most have no correlation above 0.001 with another): "
     "scale them, or start from another kernel"
@@ -54,24 +55,80 @@ RELAXED = (
     "{} of {} relaxations are the largest that are searched: sites hardly move from where they start, at the "
     "prior; take a larger penalty"
 )
+USED_BY = {"power": "power-ep", "penalty": "rep"}
+"""Parameters that one inference only has a use for."""
+OF_SEARCHES = {"priors", "n_restarts"}
+"""Parameters that only a search of an evidence has a use for."""
+MANY_ROWS = 10_000
+"""From which on a step of a dense model takes minutes, and some GB."""
+OUTLIERS = (
+    "{} of {} targets are over a hundred times as far from the median as is usual among them: if these are "
+    "wild values, they may rule the fit (GPRegressor takes likelihood='student-t')"
+)
+FAR = 100.0  # median distances from the median
+
+
+def unused_parameters(estimator: Any) -> Iterator[str]:
+    """Yield notes on parameters that are not their defaults and have no effect."""
+    inference, optimise = estimator.inference, estimator.optimise
+    for parameter in fields(estimator):
+        value, of = getattr(estimator, parameter.name), USED_BY.get(parameter.name, inference)
+        if of != inference and value != parameter.default:
+            yield f"{parameter.name}={value!r} has no effect: it is for inference={of!r}, not {inference!r}"
+        if parameter.name not in OF_SEARCHES or value in (None, 0):
+            continue
+        if optimise == "cv":
+            yield f"{parameter.name}={value!r} has no effect: optimise='cv' compares ten kernels by folds"
+        if optimise is None or optimise is False:
+            yield f"{parameter.name}={value!r} has no effect: optimise={optimise} keeps the kernel as it is"
+    if estimator.priors == "weak" and estimator.kernel is not None and optimise not in ("cv", None, False):
+        yield "priors='weak' has no effect: they are about a guess, and a kernel is given"
+
+
+def warn_of_many(estimator: Any, rows: int) -> None:
+    """UserWarning, three calls up, of a dense model of more rows than its time limit can be kept for."""
+    if rows > MANY_ROWS and not hasattr(estimator, "n_pseudo"):
+        note = (
+            f"{rows:,} rows: a step of a dense model takes O(N^3), and max_time is looked at between steps; "
+        )
+        warnings.warn(f"{note}the sparse estimators are for so many", UserWarning, stacklevel=4)
+
+
+def outlier_notes(y: np.ndarray) -> list[str]:
+    """A note where at most a hundredth of the targets ``y`` [N], or one, are `FAR` from the median of all.
+
+    In units of the median distance of those that are not at it.
+    """
+    away = np.abs(y - np.median(y))
+    far = int(np.sum(away > FAR * np.median(away[away > 0]))) if np.any(away) else 0
+    return [OUTLIERS.format(far, len(y))] if 0 < far <= max(1, len(y) // 100) else []
+
+
+def kernels_of(kernel: Kernel) -> tuple[Kernel, ...]:
+    """Return the kernels of all classes, or the one kernel."""
+    return getattr(kernel, "each", (kernel,))
 
 
 @unraised
-def shortcomings(model: Model, X: np.ndarray) -> list[str]:
-    """Why a fitted model may be useless: `reach`, a constant f, jitter, parameters or noise at a bound."""
+def shortcomings(model: LatentModel, X: np.ndarray) -> list[str]:
+    """Return notes on why a fitted model may be useless: `reach`, a constant f, jitter, bounds."""
     likelihood, kernels = model.likelihood, kernels_of(model.kernel)
-    seen = next(filter(None, (reach(kernel, X, model.Z) for kernel in kernels)), "")
+    reach_note = next(filter(None, (reach(kernel, X, model.Z) for kernel in kernels)), "")
     noise = getattr(likelihood, "scale", np.sqrt(getattr(likelihood, "noise", 1.0)))
-    if seen == OUT_OF_SIGHT and model.status.evaluations > 1 and likelihood.name in UNLESS:
-        seen += f", {UNLESS[likelihood.name]}"
+    if reach_note == OUT_OF_SIGHT and model.status.evaluations > 1 and likelihood.name in UNLESS:
+        reach_note += f", {UNLESS[likelihood.name]}"
     constant = np.ptp(model.fitted_mean) < CONSTANT * noise
-    apart = np.max(model.kernel.diagonal(X)) * ALIKE > CONSTANT * noise**2  # in spite of correlations near 1
-    notes = [] if seen == ALL_ONE and apart and not constant else [seen]
-    if constant and not seen and model.status.evaluations > 1:  # a kernel that was searched
+    # in spite of correlations near 1
+    apart = np.max(model.kernel.diagonal(X)) * COINCIDENT > CONSTANT * noise**2
+    notes = [] if reach_note == ALL_ONE and apart and not constant else [reach_note]
+    if constant and not reach_note and model.status.evaluations > 1:  # a kernel that was searched
         notes.append(NOTHING)
-    beside = noise**2 + max(map(noise_of, kernels))
-    if model.status.jitter > max(OF_NOISE * beside, OF_FUNCTION * np.var(model.fitted_mean)) and not constant:
-        notes.append(DROWNED.format(model.status.jitter, beside))
+    total_noise = noise**2 + max(map(noise_of, kernels))
+    if (
+        model.status.jitter > max(OF_NOISE * total_noise, OF_FUNCTION * np.var(model.fitted_mean))
+        and not constant
+    ):
+        notes.append(DROWNED.format(model.status.jitter, total_noise))
     if AT_LOWEST in model.status.message:
         notes.append(AT_BOUND)
     if LEAST_NOISE in model.status.message:
@@ -86,14 +143,14 @@ def shortcomings(model: Model, X: np.ndarray) -> list[str]:
     return list(dict.fromkeys(note for note in notes if note))
 
 
-def some_of(X: np.ndarray) -> np.ndarray:
-    """Of rows in batches, at most `SHOWN`."""
-    return X[some_rows(len(X), SHOWN)]
+def sample_rows(X: np.ndarray) -> np.ndarray:
+    """Return at most `MOST_CHECKED` rows of batches."""
+    return X[some_rows(len(X), MOST_CHECKED)]
 
 
 @unraised
-def out_of_reach(model: Model, X: np.ndarray) -> bool:
-    """Whether most inputs [N, D] have next to no correlation, of either sign, with any pseudo-input."""
+def out_of_reach(model: LatentModel, X: np.ndarray) -> bool:
+    """Return whether most inputs [N, D] are nearly uncorrelated with every pseudo-input."""
     Z = model.Z
     assert Z is not None, "of sparse models"
     return any(float(np.median(_nearest(kernel, X, Z))) < APART for kernel in kernels_of(model.kernel))
@@ -111,11 +168,11 @@ def _sd(kernel: Kernel, X: np.ndarray) -> np.ndarray:
 
 
 def _correlations(kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Of `CHUNK` rows at once: the first of them, and their correlations [n, M] with Z; 0 where f is."""
-    own, other = _sd(kernel, X), _sd(kernel, Z)
+    """Yield the first of `CHUNK` rows, and their correlations [n, M] with Z; 0 where f is."""
+    sd_X, sd_Z = _sd(kernel, X), _sd(kernel, Z)
     for first in range(0, len(X), CHUNK):
         rows = slice(first, first + CHUNK)
-        scale = np.multiply.outer(own[rows], other)
+        scale = np.multiply.outer(sd_X[rows], sd_Z)
         yield first, np.divide(kernel.matrix(X[rows], Z), scale, out=np.zeros_like(scale), where=scale > 0)
 
 
@@ -141,13 +198,13 @@ def reach(kernel: Kernel, X: np.ndarray, Z: np.ndarray | None = None) -> str:
         if Z is None:
             C[np.arange(len(C)), first + np.arange(len(C))] = 0.0
         nearest.append(C.max(axis=1))
-    if np.min(np.concatenate(farthest)) > 1.0 - ALIKE and np.ptp(own) <= ALIKE * np.max(own):
+    if np.min(np.concatenate(farthest)) > 1.0 - COINCIDENT and np.ptp(own) <= COINCIDENT * np.max(own):
         return ALL_ONE
-    seen = np.concatenate(nearest)
+    correlations = np.concatenate(nearest)
     if Z is not None:
-        seen = seen[seen < 1.0 - ALIKE]  # the others are pseudo-inputs themselves
-        if not len(seen):
+        correlations = correlations[correlations < 1.0 - COINCIDENT]  # the others are pseudo-inputs
+        if not len(correlations):
             return reach(kernel, Z) if len(Z) > 1 else ""
-    if np.median(seen) >= APART:
+    if np.median(correlations) >= APART:
         return ""
     return OUT_OF_SIGHT if Z is None else reach(kernel, X) or OUT_OF_REACH

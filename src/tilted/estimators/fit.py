@@ -1,4 +1,4 @@
-"""The front door: ``tilted.fit``, one latent function with the words and the starts of the estimators."""
+"""``tilted.fit``: fit one latent function with the options and starts of the estimators."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from tilted import api, likelihoods
 from tilted.estimators.base import generator
 from tilted.estimators.dense import EVIDENCES, DenseSettings, fit_dense
-from tilted.estimators.given import require_flag
+from tilted.estimators.diagnostics import shortcomings
 from tilted.estimators.models import LEARNED, choice
-from tilted.estimators.reach import shortcomings
+from tilted.estimators.validation import require_flag
 from tilted.inference import rule_of
 from tilted.inference.pep import power_rule
 from tilted.inference.rule import Rule
-from tilted.learning.starts import noted, require_moderate, start_kernel, start_variance
+from tilted.learning.starts import require_moderate, start_kernel, start_variance, with_notes
 from tilted.likelihoods.ordinal import Ordinal
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ def fit(
     max_time: float = 600.0,
     random_state: int | np.random.Generator = 0,
     learn_likelihood: bool = False,
-    method: str | Rule | None = None,
 ) -> api.Fit:
     """Fit a Gaussian-process model.
 
@@ -102,8 +101,6 @@ def fit(
     learn_likelihood : bool
         Whether the search moves the parameters of the likelihood too (noise, scale, dispersion), to
         ``problem.likelihood``.
-    method
-        Former name of ``inference``.
 
     Returns
     -------
@@ -128,9 +125,6 @@ def fit(
     >>> result.status.converged
     True
     """
-    if method is not None:
-        warnings.warn("method is called inference, as in the estimators", DeprecationWarning, stacklevel=2)
-        inference = method
     if not isinstance(optimise, bool | np.bool_):
         choice("optimise", optimise, (True, False, None, *EVIDENCES))
     if not isinstance(inference, Rule):
@@ -178,4 +172,4 @@ def fit(
     for note in notes + lost:
         warnings.warn(note, UserWarning, stacklevel=2)
     named = replace(model.fit.problem, names=problem.names)
-    return replace(model.fit, problem=named, status=noted(model.status, *notes))
+    return replace(model.fit, problem=named, status=with_notes(model.status, *notes))

@@ -1,0 +1,267 @@
+"""Checks of inputs, targets, weights and flags, and the conversion of rows to what a model takes."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import fields
+from tempfile import TemporaryFile
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from tilted.inference.rule import LARGEST_WEIGHT
+from tilted.learning.starts import require_moderate
+from tilted.likelihoods.contract import alike_as_floats, names_of, require_unmasked
+from tilted.numerics.chunks import in_chunks
+
+MOST_REPEATED = 10_000
+"""Rows that integer weights may stand for where each is fitted as a row."""
+TIMES = ("m", "M")
+"""Kinds of NumPy's types that would be read as so many nanoseconds, or microseconds, or days."""
+
+
+def require_numbers(values: Any, name: str) -> None:
+    """ValueError for masked cells, and for dates and spans of time, of an array or a frame's column.
+
+    Also for columns of one name, and for whole numbers of which floats make fewer.
+    """
+    require_unmasked(values, name)
+    require_array(values, name)
+    names_of(values)  # refuses two of one name
+    columns, types = getattr(values, "columns", None), getattr(values, "dtypes", None)
+    if columns is None or types is None:
+        columns, types = [None], [getattr(values, "dtype", None)]
+    for column, type_ in zip(columns, types, strict=True):
+        where = name if column is None else f"{name}, column {column!r},"
+        kind = getattr(type_, "kind", "O")
+        if kind in TIMES:
+            raise ValueError(f"{where} has times ({type_}): give numbers, such as days since the first")
+        if kind in "OTUS":
+            require_no_text(values if column is None else values[column], where)
+        if kind in "iuO" and alike_as_floats(values if column is None else values[column]):
+            raise ValueError(
+                f"{where} has whole numbers that are alike as floats: leave it out, or subtract one of them"
+            )
+
+
+def require_no_text(values: Any, where: str) -> None:
+    """ValueError with the row of the first text that is no number, among cells [N] or [N, D] of objects."""
+    if getattr(values, "dtype", None) is None:  # a list or tuple, which scikit-learn reads
+        return
+    for row, cells in enumerate(np.asarray(values, dtype=object)):
+        for cell in np.ravel(cells):
+            if isinstance(cell, str | bytes) and not _is_number(cell):
+                place = f"{str(cell)!r} at row {row}"
+                raise ValueError(f"{where} has text, {place}: give numbers, a column a category")
+
+
+def _is_number(text: str | bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def require_array(values: object, name: str) -> None:
+    """ValueError for records, and for what has no rows in an order: dictionaries, sets, generators."""
+    if isinstance(values, Mapping | Set | Iterator) and not hasattr(values, "dtype"):
+        raise ValueError(f"{name} is a {type(values).__name__}: give an array, a list or a data frame")
+    if (type_ := getattr(values, "dtype", None)) is not None and getattr(type_, "kind", "") == "V":
+        raise ValueError(f"{name} has records ({type_}): give a column for each of their fields")
+
+
+def require_present(y: object) -> None:
+    """ValueError with the row of the first missing cell of pandas, or among objects: None, NaN, NaT or NA."""
+    frame: Any = y
+    require_array(y, "y")
+    if hasattr(y, "isna"):
+        missing = np.ravel(np.asarray(frame.isna(), dtype=bool))
+    elif isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.dtype.kind in "OT"):
+        cells = np.asarray(y, dtype=object)
+        missing = np.array([_missing(cell) for cell in cells] if cells.ndim == 1 else [], dtype=bool)
+    else:
+        return
+    if np.any(missing):
+        raise ValueError(f"y has a missing value at row {int(np.argmax(missing))}")
+
+
+def validated(estimator: Any, X: object, *y: object, **how: Any) -> Any:
+    """Validate inputs and targets by scikit-learn; ValueError for integers beyond its floats."""
+    try:
+        return validate_data(estimator, X, *y, dtype=np.float64, **how)
+    except OverflowError as error:
+        raise ValueError(f"X or y has a number that is too large: {error}") from None
+
+
+def to_numpy(y: Any) -> Any:
+    """Targets of pandas' own types (nullable, categories, arrow) as NumPy has them, StringDType as objects.
+
+    scikit-learn would take truth values and whole numbers among them for floats.
+    """
+    y = _column(y)
+    type_ = getattr(y, "dtype", None)
+    if getattr(type_, "kind", "") == "T":
+        return y.astype(object)
+    type_ = getattr(getattr(type_, "categories", None), "dtype", type_)
+    plain = getattr(type_, "numpy_dtype", type_)
+    if hasattr(y, "isna") and isinstance(plain, np.dtype) and plain.kind in "biuf":
+        return np.asarray(y, dtype=plain)
+    return y
+
+
+def _column(y: Any) -> Any:
+    """The column of a frame of one; others as they are."""
+    return y.iloc[:, 0] if getattr(y, "columns", None) is not None and np.shape(y)[1:] == (1,) else y
+
+
+def category_order(y: object) -> list[Any] | None:
+    """Categories of an ordered categorical of pandas, in their order; None of others."""
+    type_ = getattr(_column(y), "dtype", None)
+    return list(type_.categories) if type_ is not None and getattr(type_, "ordered", False) else None
+
+
+def _missing(cell: object) -> bool:
+    same: Any = cell == cell
+    if same is True or np.ndim(same):
+        return cell is None
+    return not (isinstance(same, bool | np.bool_) and same)
+
+
+def equal_values(first: Any, second: Any) -> bool:
+    """Return whether two values of a parameter are equal, arrays too; uncomparable copies are."""
+    if first is second:
+        return True
+    if isinstance(first, np.ndarray | list) or isinstance(second, np.ndarray | list):
+        return np.array_equal(first, second)
+    plain: Any = object.__eq__
+    if type(first) is type(second) and type(first).__eq__ is plain:
+        return True
+    return bool(first == second)
+
+
+def require_single_fit(alone: bool) -> None:
+    """RuntimeError unless nobody else fitted the estimator meanwhile: two fits would be mixed."""
+    if not alone:
+        raise RuntimeError("another thread fitted this estimator meanwhile: give each thread its own (clone)")
+
+
+def require_flags(estimator: Any) -> None:
+    """`require_flag` of each parameter of an estimator that says yes or no."""
+    for parameter in fields(estimator):
+        if parameter.type == "bool":
+            require_flag(**{parameter.name: getattr(estimator, parameter.name)})
+
+
+def require_flag(**flags: object) -> None:
+    """ValueError for one that is neither yes nor no: a text "no" would count as yes."""
+    for name, value in flags.items():
+        if not (isinstance(value, int | np.bool_ | np.integer) and value in (0, 1)):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
+def weighted_rows(
+    X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None, least: int = 2
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Rows [N', D], targets [N'] and weights [N'] of the rows that have one; None if all are 1.
+
+    ValueError for negative weights, for such as are masked, not finite or too large (`require_moderate`), and
+    for fewer than ``least`` that are not zero. OSError where the rows of a memory-mapped ``X`` that have a
+    weight, if not all have one, find no room for temporary files.
+    """
+    if sample_weight is None:
+        return X, y, None
+    weights = checked_weights(sample_weight, X)
+    rows = weights > 0
+    if np.sum(rows) < least:
+        raise ValueError(f"at least {least} rows need a sample weight above zero, got {np.sum(rows)}")
+    if np.all(rows):
+        return X, y, none_if_ones(weights)  # as they are: they may be on a disk
+    return _select_rows(X, rows), y[rows], none_if_ones(weights[rows])
+
+
+def _select_rows(X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The ``rows`` [N] of ``X``; of a memory-mapped one, larger than memory perhaps, in a temporary file."""
+    if not _is_mapped(X):
+        return X[rows]
+    with TemporaryFile() as file:
+        for some in in_chunks(np.flatnonzero(rows)):
+            file.write(X[some].tobytes())
+        file.flush()
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return np.frombuffer(content, X.dtype).reshape(-1, X.shape[1])
+
+
+def _is_mapped(X: Any) -> bool:
+    while X is not None and not isinstance(X, mmap.mmap):  # of a copy there is none behind it
+        X = getattr(X, "base", None)
+    return X is not None
+
+
+def checked_weights(sample_weight: ArrayLike, X: ArrayLike) -> np.ndarray:
+    """Weights [N] of the rows of ``X``; ValueError as `weighted_rows`."""
+    require_numbers(sample_weight, "sample_weight")
+    try:
+        weights: np.ndarray = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+    except OverflowError as error:
+        raise ValueError(f"sample_weight has a number that is too large: {error}") from None
+    if not np.isfinite(weights).all():  # which scikit-learn does not ask under ``assume_finite``
+        raise ValueError("sample_weight has a number that is not finite")
+    require_moderate("sample_weight", weights)
+    return weights
+
+
+def merge_rows(
+    X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Merge equal rows [N, D] with equal targets [N] into one row, of their weights' sum.
+
+    In an order of their own, so that weights, repetitions and their order make no difference, not even by
+    rounding. As they are without weights and repetitions, and where fewer than 2 rows would be left. Rows
+    that come more than a million times are in several, each of a weight that a model takes.
+    """
+    order = np.lexsort((y, *X.T))
+    inputs, targets = X[order], y[order]
+    new = np.append(True, np.any(inputs[1:] != inputs[:-1], axis=1) | (targets[1:] != targets[:-1]))
+    if np.sum(new) < 2 or (weights is None and np.all(new)):
+        return X, y, weights
+    each = np.ones(len(y)) if weights is None else weights[order]
+    sums, largest = (of.reduceat(each, np.flatnonzero(new)) for of in (np.add, np.maximum))
+    inputs, targets, sums = split_heavy_rows(inputs[new], targets[new], sums, largest)
+    return inputs, targets, none_if_ones(sums)
+
+
+def split_heavy_rows(
+    X: np.ndarray, y: np.ndarray, weights: np.ndarray, largest: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The data with rows too heavy for a model in several, but where the weight ``largest`` [N] was."""
+    heavy = (weights > LARGEST_WEIGHT) & (largest <= LARGEST_WEIGHT)
+    counts = np.where(heavy, np.ceil(weights / LARGEST_WEIGHT), 1).astype(int)
+    if not np.any(heavy):
+        return X, y, weights
+    return np.repeat(X, counts, axis=0), np.repeat(y, counts), np.repeat(weights / counts, counts)
+
+
+def none_if_ones(weights: np.ndarray) -> np.ndarray | None:
+    """The weights [N], or None if all are 1."""
+    return None if np.all(weights == 1.0) else weights
+
+
+def repeat_rows(
+    X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Rows with whole weights as that many rows without; others as they are.
+
+    ValueError for more than `MOST_REPEATED`.
+    """
+    if weights is None or np.any(weights != np.floor(weights)):
+        return X, y, weights
+    if np.max(weights) > MOST_REPEATED or np.sum(weights) > MOST_REPEATED:
+        raise ValueError(f"weights stand for more than {MOST_REPEATED:,} rows, which are fitted one by one")
+    rows = np.repeat(np.arange(len(y)), weights.astype(int))
+    return X[rows], y[rows], None
