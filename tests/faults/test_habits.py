@@ -1,6 +1,5 @@
 """What people do to a command line and a checkout: slips of the pen, two at once, things left behind."""
 
-import gzip
 import os
 import shutil
 import signal
@@ -11,7 +10,6 @@ import venv
 import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import papers
@@ -142,77 +140,6 @@ def test_make_asks_for_a_number_of_cores(make, cores, tmp_path):
     assert not make("preview", CORES="2")[0].returncode
 
 
-@pytest.mark.parametrize("name", ["", "Unnamed: 0"])
-def test_row_numbers_that_pandas_wrote_are_no_feature(name, tmp_path, capsys):
-    X = np.random.default_rng(0).normal(size=(30, 2))
-    lines = [f"{name},a,y", *(f"{k},{a},{b}" for k, (a, b) in enumerate(X))]
-    (tmp_path / "mine.csv").write_text("\n".join(lines), encoding="utf-8")
-    assert main(["compare", "--data", str(tmp_path / "mine.csv"), "--target", "y"]) == 2
-    assert "a column has no name" in capsys.readouterr().err
-    (tmp_path / "mine.yaml").write_text(f"file: mine.csv\ntarget: y\ndrop: ['{name}']\n", encoding="utf-8")
-    from papers.compare import table
-
-    assert table.read(tmp_path / "mine.yaml").features == ("a",)
-
-
-def test_another_target_has_a_page_of_its_own(tmp_path):
-    a = np.linspace(-2, 2, 30)
-    X = zip(a, a + 0.1 * np.cos(20 * a), 0.1 * np.sin(30 * a) - a, strict=True)
-    (tmp_path / "mine.csv").write_text(
-        "a,y,p/q\n" + "\n".join(f"{a},{b},{c}" for a, b, c in X), encoding="utf-8"
-    )
-    for target in ("y", "p/q"):
-        asked = f"compare --data {tmp_path}/mine.csv --target {target} --methods gp --iterations 0 --cores 1"
-        assert main([*asked.split(), "--output", str(tmp_path / "pages")]) == 0
-    assert sorted(path.name for path in (tmp_path / "pages").iterdir()) == ["mine-p%2Fq", "mine-y"]
-
-
-def test_a_table_of_the_same_name_in_another_folder_does_not_replace_the_page(tmp_path, monkeypatch, capsys):
-    from papers.compare import command
-
-    def said(year):
-        table = tmp_path / year / "plants.csv"
-        options = f"--target y --methods gp --iterations 0 --cores 1 --output {tmp_path}/pages"
-        status = main(["compare", "--data", str(table), *options.split()])
-        return status, " ".join(capsys.readouterr().err.split())
-
-    def fits(*_):
-        raise ValueError("it fits")
-
-    a = np.linspace(-2, 2, 30)
-    rows = "".join(f"{x},{y}\n" for x, y in zip(a, a + 0.1 * np.cos(20 * a), strict=True))
-    for year in ("2023", "2024"):
-        (tmp_path / year).mkdir()
-        (tmp_path / year / "plants.csv").write_text("a,y\n" + rows, encoding="utf-8")
-    assert said("2023")[0] == 0
-    monkeypatch.setattr(command, "compared", fits)
-    assert said("2023") == (2, "tilted: it fits"), "one's own page is made anew"
-    status, why = said("2024")
-    assert status == 2 and f"the page of {tmp_path}/2023/plants.csv" in why and "--output" in why
-
-
-def test_a_question_as_a_target_has_a_page_too(tmp_path):
-    """Longer than the name of a folder may be: all fits were made, and their page was not."""
-    target, a = ("Насколько вы довольны? " * 5).strip(), np.linspace(-2, 2, 30)
-    X = zip(a, a + 0.1 * np.cos(20 * a), 0.1 * np.sin(30 * a) - a, strict=True)
-    rows = "\n".join(f"{a},{b},{c}" for a, b, c in X)
-    (tmp_path / "mine.csv").write_text(f"a,b,{target}\n{rows}", encoding="utf-8")
-    said = ["compare", "--data", str(tmp_path / "mine.csv"), "--target", target, "--methods", "gp"]
-    assert main([*said, *"--iterations 0 --cores 1 --output".split(), str(tmp_path / "pages")]) == 0
-    assert len(list((tmp_path / "pages").glob("mine-*/comparison.html"))) == 1
-
-
-def test_a_page_that_cannot_be_written_is_refused_before_any_fit(tmp_path, monkeypatch, capsys):
-    from papers.compare import command
-
-    (tmp_path / "mine.csv").write_text("a,y\n" + "\n".join(f"{k},{k * k}.5" for k in range(30)))
-    (tmp_path / "pages").touch()
-    monkeypatch.setattr(command, "compared", lambda *_: pytest.fail("fitted"))
-    said = ["compare", "--data", str(tmp_path / "mine.csv"), "--target", "y"]
-    assert main([*said, "--output", str(tmp_path / "pages")]) == 2
-    assert "pages" in capsys.readouterr().err
-
-
 def test_only_an_interrupted_reproduction_goes_on(tmp_path, monkeypatch):
     """With other packages, say, a second `--fresh` made nothing, and its receipt named them."""
     from papers.reproduce import command
@@ -232,29 +159,6 @@ def test_only_an_interrupted_reproduction_goes_on(tmp_path, monkeypatch):
     again = ["reproduce", "PESC1", "--fresh", "--share", "0.001", "--output", str(tmp_path)]
     assert [main(again) for _ in range(3)] == [130, 0, 0]
     assert seen == [False, True, False] and (folder / "receipt.json").exists()
-
-
-@pytest.mark.parametrize(
-    "name, said",
-    [
-        ("cut.csv.gz", "ended before"),
-        ("bad.csv.gz", "is not a text file"),
-        ("plain.csv.gz", "Not a gzipped file"),
-        ("mine.csv.zip", "is not a text file"),
-        ("mine.csv.xz", "is not a text file"),
-        ("mine.csv.zst", "is not a text file"),
-    ],
-)
-def test_a_table_that_was_packed_or_copied_by_halves_is_named(name, said, tmp_path, capsys):
-    text = "a,y\n" + "".join(f"{a},{b}\n" for a, b in np.random.default_rng(0).normal(size=(200, 2)))
-    packed = bytearray(gzip.compress(text.encode()))
-    middle = len(packed) // 2
-    damaged = packed[:middle] + bytes([packed[middle] ^ 255]) + packed[middle + 1 :]
-    of = {"cut": packed[:middle], "bad": damaged, "plain": text.encode(), "mine": b"\xff\xfe no table"}
-    (tmp_path / name).write_bytes(of[name.partition(".")[0]])
-    assert main(["compare", "--data", str(tmp_path / name), "--target", "y"]) == 2
-    said_all = capsys.readouterr().err
-    assert said in said_all and name in said_all
 
 
 def test_tables_of_two_moments_are_not_said_to_be_of_one(tmp_path, monkeypatch, capsys):
