@@ -95,15 +95,18 @@ def split(data: Table, seed: int, ard: bool) -> Iterator[Fold]:
 
 def evaluate(fold: Fold, names: Sequence[str], iterations: int) -> tuple[list[Row], list[Row], Row | None]:
     """Return the scores of methods and of the guess, the failures, and the exact posterior if sampled."""
-    outcomes, failures, ep = [], [], None
-    for name in [*names, BASELINE]:
+    outcomes, failures, ep, exact = [], [], None, None
+    for name in [*names, BASELINE, "exact posterior"]:
         try:
-            result, outcome = methods.evaluate(name, fold, ep)
-            outcomes.append(outcome)
-            ep = result if name == "ep" else ep
+            if name != "exact posterior":
+                result, outcome = methods.evaluate(name, fold, ep)
+                outcomes.append(outcome)
+                ep = result if name == "ep" else ep
+            elif ep and iterations:
+                exact = sample(fold, ep, names, iterations)
         except (ArithmeticError, ValueError) as error:
             failures.append({"method": name, "fold": fold.number, "reason": str(error)})
-    return outcomes, failures, sample(fold, ep, names, iterations) if ep and iterations else None
+    return outcomes, failures, exact
 
 
 def sample(fold: Fold, ep: tilted.Fit, names: Sequence[str], iterations: int) -> Row:

@@ -166,6 +166,17 @@ def test_a_method_that_fails_stops_no_other(method, others, mine, monkeypatch):
     assert f"- {method}: the posterior is improper (fold 2)" in page and "nan" not in page
 
 
+def test_a_sampler_that_fails_loses_no_fit(mine, monkeypatch):
+    def fails(*_):
+        raise ArithmeticError("lost to rounding")
+
+    monkeypatch.setattr(run, "sample", fails)
+    fold = next(run.split(table.read(mine, target="y"), 0, False))
+    outcomes, failures, exact = run.evaluate(fold, ["ep"], 40)
+    assert [x["method"] for x in outcomes] == ["ep", BASELINE] and exact is None
+    assert failures == [{"method": "exact posterior", "fold": 0, "reason": "lost to rounding"}]
+
+
 def test_an_interrupted_comparison_is_of_the_complete_folds(mine, capsys, monkeypatch):
     evaluate = run.evaluate
 
