@@ -19,6 +19,7 @@ unexport PYTHONPATH PYTHONHOME
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
+export MPLBACKEND := agg
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := preview

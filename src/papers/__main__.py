@@ -31,6 +31,7 @@ from yaml import YAMLError
 
 # One BLAS thread a worker, as in jobs: with several, searches of recorded fits end a little elsewhere.
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+os.environ["MPLBACKEND"] = "agg"  # a notebook sets its own, which is not installed here
 
 from papers.arguments import PAPERS, parser
 
@@ -80,9 +81,9 @@ def _reproduce(arguments: argparse.Namespace) -> int:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from papers.compare import command
+    from papers.compare import run
 
-    return command.run(arguments)
+    return run.run(arguments)
 
 
 def _fit(arguments: argparse.Namespace) -> int:
@@ -100,7 +101,8 @@ def _timing(arguments: argparse.Namespace) -> int:
     from papers.qp import timing
     from papers.qp.records import TIMING
 
-    chosen = arguments.datasets, arguments.protocols, arguments.seeds, arguments.repeats
+    protocols = arguments.protocols or ["as-released"]
+    chosen = arguments.datasets, protocols, arguments.seeds, arguments.repeats
     lines = list(timing.timed(*chosen, mirror=arguments.mirror, tell=_tell))
     return _told(records.put(arguments.records, {TIMING: lines}))
 
@@ -228,7 +230,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         lacking=arguments.lacking,
         differing=arguments.differing,
     )
-    studies = _studies(arguments.papers)
+    studies = _studies(arguments.papers or PAPERS)
     made = verify.verify(studies, arguments.records, selection, arguments.mirror, arguments.jobs, _tell)
     print("\n".join(verify.summary_lines(made)))
     return 1 if made.missing or any(check.passed == DIFFERS for check in made.checks) else 0

@@ -63,8 +63,8 @@ def _at_least(least: int) -> Callable[[str], int]:
     return number
 
 
-def _delimiter(text: str) -> str:
-    r"""A character, of which a shell hands on a tab as ``\t``."""
+def _character(text: str) -> str:
+    r"""Read one character, a tab also as ``\t``."""
     one = "\t" if text == r"\t" else text
     if len(one) != 1:
         raise argparse.ArgumentTypeError(rf"{text!r} is not one character or \t")
@@ -84,7 +84,9 @@ def _add_reproduce(parser: argparse.ArgumentParser, known: Iterable[str] | None 
     parser.add_argument("--dry-run", action="store_true", help="only say what is needed")
     parser.add_argument("--fresh", action="store_true", help="make every fit again instead of a sample")
     parser.add_argument("--share", type=float, help="make this share of the jobs again, drawn by --seed")
-    parser.add_argument("--protocol", nargs="+", default=[], help="complete what a claim lacks under it")
+    parser.add_argument(
+        "--protocol", nargs="+", action="extend", default=[], help="complete what a claim lacks under it"
+    )
     parser.add_argument("--sample", type=_at_least(0), default=LINES, help="lines a study made again")
     parser.add_argument("--seed", type=_at_least(0), default=0, help="of what is drawn (%(default)s)")
     parser.add_argument("--cores", type=_at_least(1), default=os.cpu_count() or 1, help="(%(default)s)")
@@ -96,20 +98,24 @@ def _add_reproduce(parser: argparse.ArgumentParser, known: Iterable[str] | None 
 
 def _add_compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument("--data", required=True, help="a CSV with a header, or a YAML block")
-    compare.add_argument("--target", metavar="COLUMN", help="what is predicted")
-    compare.add_argument("--task", choices=("classification", "counts", "regression"), help="default: seen")
-    compare.add_argument("--delimiter", type=_delimiter, default=",", help=r"of a CSV (%(default)s); or \t")
-    for name, what in (
-        ("missing", "leave out rows with one of these (`--missing ''` for empty cells)"),
-        ("drop", "leave out columns"),
-        ("one-hot", "a feature for each word of these columns"),
-    ):
-        kind = "MARKER" if name == "missing" else "COLUMN"
-        compare.add_argument(f"--{name}", nargs="+", default=[], metavar=kind, help=what)
+    compare.add_argument("--target", metavar="COLUMN", help="the column to predict")
     compare.add_argument(
-        "--methods", nargs="+", default=[], help="ep qp vb pep rep gp; default: all that fit but rep"
+        "--task", choices=("classification", "counts", "regression"), help="default: by the target's values"
     )
-    compare.add_argument("--rows", type=_at_least(1), help="compare on so many, drawn by --seed")
+    compare.add_argument("--delimiter", type=_character, help=r"of a CSV (,); or \t")
+    compare.add_argument("--decimal", type=_character, help="decimal mark of numbers (.)")
+    compare.add_argument("--thousands", type=_character, help="mark between thousands (none)")
+    for name, metavar, effect in (
+        ("missing", "MARKER", "leave out rows with one of these (`--missing ''` for empty cells)"),
+        ("drop", "COLUMN", "leave out columns"),
+        ("one-hot", "COLUMN", "a feature for each word of these columns"),
+        ("methods", "METHOD", "ep qp vb pep rep gp; default: all that fit but rep"),
+    ):
+        compare.add_argument(
+            f"--{name}", nargs="+", action="extend", default=[], metavar=metavar, help=effect
+        )
+    compare.add_argument("--group", metavar="COLUMN", help="keep rows with one value of it in one fold")
+    compare.add_argument("--rows", type=_at_least(1), help="compare on a sample of so many, drawn by --seed")
     compare.add_argument("--ard", action="store_true", help="a lengthscale for each feature")
     compare.add_argument("--margin", type=float, default=0.01, help="nats that matter (%(default)s)")
     compare.add_argument(
@@ -171,8 +177,8 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
 
 
 def _add_timing(timing: argparse.ArgumentParser) -> None:
-    timing.add_argument("--datasets", nargs="+", help="default: every classification data set")
-    timing.add_argument("--protocols", nargs="+", default=["as-released"], help="default: as-released")
+    for name, default in (("datasets", "every classification data set"), ("protocols", "as-released")):
+        timing.add_argument(f"--{name}", nargs="+", action="extend", help=f"default: {default}")
     timing.add_argument("--seeds", type=int, default=3, help="fold 0 of seeds 0, 1, ... (%(default)s)")
     timing.add_argument("--repeats", type=int, default=3, help="a time is the best of these (%(default)s)")
     _add_mirror(timing)
@@ -193,9 +199,11 @@ def _add_verify(verify: argparse.ArgumentParser) -> None:
     from papers.evidence.verification.verify import FITS, SCRATCHES
 
     _add_records(verify)
-    verify.add_argument("--papers", nargs="+", choices=PAPERS, default=PAPERS, help="default: all")
+    verify.add_argument("--papers", nargs="+", action="extend", choices=PAPERS, help="default: all")
     for name in ("protocols", "datasets", "methods"):
-        verify.add_argument(f"--{name}", nargs="+", help="of studies that have some; default: every one")
+        verify.add_argument(
+            f"--{name}", nargs="+", action="extend", help="of studies that have some; default: every one"
+        )
     number = verify.add_mutually_exclusive_group()
     number.add_argument(
         "--fits", type=_at_least(1), default=FITS, help="of each group and outcome (%(default)s)"

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from papers.__main__ import RUN, main
-from papers.arguments import STUDIES, VERBS
+from papers.arguments import STUDIES, VERBS, parser
 from papers.evidence import records, runs, store
 from papers.evidence.verification import verified
 from papers.evidence.verification.outcome import Outcome
@@ -128,6 +128,28 @@ def test_the_command_has_one_blas_thread():
             [sys.executable, "-c", asked], capture_output=True, text=True, env=env, check=True
         )
         assert done.stdout == "{1}\n"
+
+
+def test_the_backend_of_a_notebook_is_not_inherited():
+    """Jupyter sets one that is not installed here: all fits were lost when the first figure was drawn."""
+    asked = "import papers.__main__, matplotlib.pyplot as p; p.figure(); print(p.get_backend())"
+    notebook = {**os.environ, "MPLBACKEND": "module://matplotlib_inline.no_such_backend"}
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, env=notebook)
+    assert done.stdout.lower() == "agg\n", done.stderr
+
+
+def test_a_list_option_given_twice_extends():
+    read = parser().parse_args
+    assert read("verify --papers pep --papers pesc qp".split()).papers == ["pep", "pesc", "qp"]
+    assert read("verify --datasets a --datasets b".split()).datasets == ["a", "b"]
+    assert read("reproduce PEP5 --protocol a --protocol b".split()).protocol == ["a", "b"]
+    assert read("study timing --protocols a --protocols b".split()).protocols == ["a", "b"]
+
+
+@pytest.mark.parametrize("options", ["--protocol converged PEP5", "--fresh", "--share 0.5", "--dry-run"])
+def test_options_of_a_reproduction_without_a_name_are_an_error(options, capsys):
+    assert main(["reproduce", *options.split()]) == 2
+    assert f"{options.split()[0]} needs a name before it" in capsys.readouterr().err
 
 
 def test_an_error_without_words_or_a_place_has_one(monkeypatch, capsys):

@@ -1,1 +1,1 @@
-"""Which method for my data? Every method that fits a table's task, ten folds, one page."""
+"""Compare the inference methods on a person's own table by cross-validation, and report on one page."""

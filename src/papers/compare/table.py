@@ -1,229 +1,274 @@
-"""A person's own table as inputs and targets: a CSV and its target, or a YAML block that says more."""
+"""Read a person's table: a CSV file, or a YAML block that names a CSV file and describes its columns."""
 
 from __future__ import annotations
 
+import difflib
+import gzip
 import hashlib
-import math
-import os
-from dataclasses import dataclass, field, replace
+import io
+import re
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-from papers.data import described, registry
-from papers.data.registry import DataError, RegistryError
-from papers.evidence import files
-from tilted.learning.starts import SMALLEST, require_moderate
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+import pandas as pd
 
 CLASSIFICATION, COUNTS, REGRESSION = TASKS = ("classification", "counts", "regression")
-FIELDS = ("file", "task", *"delimiter header target positive negative drop one_hot missing".split())
-"""Of a YAML block: the file beside it, and what docs/add-a-dataset.md says of a set."""
-LISTS = ("drop", "one_hot", "missing")
-"""Of these what a command line may say too."""
-FEWEST = 10
-"""Of each class, and of distinct inputs: one a fold."""
-LARGEST_COUNT = 1000
+FEWEST_ROWS, MOST_ROWS, MOST_CATEGORIES = 10, 2000, 1000
 HINT = "--missing MARKER leaves rows out, --drop NAME a column, --one-hot NAME codes words"
 
 
 @dataclass(frozen=True)
-class Table:
-    """Rows that are compared on.
+class Description:
+    """The options that say how a CSV file is read, from the command line or a YAML block."""
 
-    Attributes
-    ----------
-    name, task : str
-    X : array [N, D]
-        As read; folds standardise.
-    y : array [N]
-        Labels -1 and +1, counts, or numbers.
-    features : tuple of D names
-    sha256 : str
-        Of the file.
-    remarks : tuple of str
-        What was chosen for the reader: what +1 stands for, which rows.
-    target : str
-        Column of ``y``.
-    file : str
-        What was read, from the root on.
+    target: str = ""
+    task: str = ""
+    delimiter: str = ","
+    decimal: str = "."
+    thousands: str = ""
+    header: str = "true"
+    group: str = ""
+    positive: Sequence[str] = ()
+    negative: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    one_hot: Sequence[str] = ()
+    missing: Sequence[str] = ()
+
+    def numbers(self, cells: pd.Series) -> pd.Series:
+        """Return the numbers in text cells; NaN for a cell that is not a finite number."""
+        if self.thousands:
+            cells = cells.str.replace(self.thousands, "", regex=False)
+        if self.decimal != ".":
+            cells = cells.str.replace(".", "?", regex=False).str.replace(self.decimal, ".", regex=False)
+        numbers = pd.to_numeric(cells, errors="coerce").astype(float)
+        return numbers.where(np.isfinite(numbers))
+
+    def matches(self, cells: pd.Series, values: Sequence[str]) -> pd.Series:
+        """Return for each cell whether it is one of some values, as text or as the same number."""
+        numbers = self.numbers(pd.Series(list(values), dtype=str)).dropna()
+        return cells.isin(list(values)) | self.numbers(cells).isin(numbers)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Features ``X`` [N, D] and targets ``y`` [N]: labels -1 and +1, counts, or numbers.
+
+    Rows of one of the ``groups`` [N] belong in one fold. ``remarks`` are choices made for the reader, and
+    suspicions about columns.
     """
 
     name: str
     task: str
-    X: np.ndarray = field(repr=False)
-    y: np.ndarray = field(repr=False)
-    features: tuple[str, ...]
-    sha256: str
-    remarks: tuple[str, ...]
-    target: str = ""
+    target: str
+    X: pd.DataFrame
+    y: np.ndarray
+    groups: np.ndarray | None = None
+    remarks: Sequence[str] = ()
     file: str = ""
-
-    def drawn(self, rows: int, seed: int) -> Table:
-        """Some of the rows, by a seed; all where there are no more."""
-        if len(self.y) <= rows:
-            return self
-        chosen = np.sort(np.random.default_rng(seed).permutation(len(self.y))[:rows])
-        remark = f"{rows} of {len(self.y)} rows, drawn by seed {seed}"
-        return replace(self, X=self.X[chosen], y=self.y[chosen], remarks=(*self.remarks, remark))
+    sha256: str = ""
 
 
-def read(
-    data: Path,
-    target: str | None = None,
-    task: str | None = None,
-    delimiter: str = ",",
-    **lists: Sequence[str],
-) -> Table:
-    """Read a CSV with a header, or what a YAML block describes.
+def read(path: Path, rows: int | None = None, seed: int = 0, **options: Any) -> Table:
+    """Read a CSV file, or the file that a YAML block describes; with ``rows``, a random sample of it.
 
-    Parameters
-    ----------
-    data : path
-    target, task, delimiter : str, optional
-        What a block may say; the delimiter is that of a CSV alone.
-    **lists : lists of str
-        ``drop``, ``one_hot`` and ``missing``, in the place of a block's where they have something.
-
-    Raises
-    ------
-    ValueError
-        For anything that cannot be compared on: names file, line and column where there is one.
+    The options are fields of `Description`; they replace those of the block unless they are empty. A table
+    on which methods cannot be compared is a ValueError that names the file, the line and the column.
     """
-    if data.is_dir():
-        raise ValueError(f"{data} is a folder")
-    block: dict[str, Any] = {"file": data.name, "header": True, "delimiter": delimiter}
-    if data.suffix in (".yaml", ".yml"):
-        block = _block(data)
-    asked = {"target": target, "task": task, **{name: list(some) or None for name, some in lists.items()}}
-    block |= {name: value for name, value in asked.items() if value is not None}
-    rules = registry.schema()
-    fields = {name: rules["$defs"]["set"]["properties"][name] for name in FIELDS if name != "file"}
-    both = {"positive": ["negative"], "negative": ["positive"]}
-    own = {"properties": {"file": {"type": "string"}, **fields}, "dependentRequired": both}
-    registry.validate(block, {"$defs": rules["$defs"], **own}, data)
-    path = data.parent / str(block["file"])
-    if "target" not in block:
-        raise ValueError(f"which column of {path.name} is to be predicted? --target NAME")
-    if path.exists() and not path.is_file():  # it is read twice; one would wait for a second writer
-        raise ValueError(f"{path} is no file; what a pipe gives has to be saved first")
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    block = _read_block(path) if path.suffix in (".yaml", ".yml") else {"file": path.name}
+    path = path.parent / block.pop("file")
+    about = Description(**block | {name: value for name, value in options.items() if value})
+    if not about.target or about.task not in ("", *TASKS):
+        raise ValueError(f"which column of {path.name} is to be predicted (--target NAME), as which task?")
+    content = path.read_bytes()
+    frame, remarks = _select(path, _parse(path, content, about), about)
+    if len(frame) > (rows or MOST_ROWS):
+        if not rows:
+            raise ValueError(f"{len(frame)} rows are too many for dense methods: --rows {MOST_ROWS} samples")
+        remarks.append(f"{rows} of {len(frame)} rows, drawn by seed {seed}")
+        frame = frame.sample(rows, random_state=seed).sort_index()
+    task, y = _targets(path, frame[about.target], about, remarks)
+    X = _features(path, frame.drop(columns=[about.target, *filter(None, [about.group])]), about, remarks)
+    groups = np.unique(frame[about.group], return_inverse=True)[1] if about.group else None
+    _require_folds(X, y, groups, task, about.target, remarks)
+    source = (str(path.resolve()), hashlib.sha256(content).hexdigest())
+    return Table(path.stem, task, about.target, X, y, groups, remarks, *source)
+
+
+def _read_block(path: Path) -> dict[str, Any]:
+    """Read a YAML block, all values as texts: `yes` is a word, and so is `-999`."""
+    import yaml
+
     try:
-        texts = described.table(path.stem, block, [path])
-        remarks = _decide(block, texts, path)
-        raw = described.coded(texts, block)
-    except RegistryError as error:
-        what = str(error).removeprefix(f"sources.yaml: sets/{path.stem}").lstrip("/: ")
-        raise ValueError(f"{path}: {what}") from None
-    except DataError as error:
-        what = str(error).removeprefix(f"set '{path.stem}': ")
-        raise ValueError(f"{what} ({HINT})" if "finite number" in what else what) from None
-    nameless = [name for name in raw.features if not name or name.startswith("Unnamed: ")]
-    if nameless:
-        raise ValueError(
-            f"{path}: a column has no name, '{nameless[0]}', as row numbers that pandas wrote: name it, or "
-            f"leave it out (--drop '{nameless[0]}')"
+        block = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not YAML: {error}") from None
+    kinds = {"file": str, **{field.name: type(field.default) for field in fields(Description)}}
+    if not isinstance(block, dict) or "file" not in block or set(block) - set(kinds):
+        raise ValueError(f"{path} needs `file` and may have {', '.join([*kinds][1:])}, but nothing else")
+    for name, value in block.items():
+        kind = list if kinds[name] is tuple else str
+        if not isinstance(value, kind):
+            raise ValueError(f"{path}: {name}: {value!r} is not a {kind.__name__}")
+    return block
+
+
+def _parse(path: Path, content: bytes, about: Description) -> pd.DataFrame:
+    """Return all cells as texts, each row indexed by the line on which it ends."""
+    try:
+        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not UTF-8 text ({error}): save it as a CSV file in UTF-8") from None
+    first, *others = text.partition("\n")[0], *(mark for mark in ";\t|," if mark in text.partition("\n")[0])
+    others = [mark for mark in others if mark != about.delimiter]
+    hint = f" (is the delimiter {others[0]!r}? --delimiter {others[0]!r})" if others else ""
+    if re.match('"?sep=', first):
+        raise ValueError(f"{path}: line 1, '{first[:8].strip()}', is a mark for Excel: delete it{hint}")
+    layout = {"sep": about.delimiter, "header": None, "skipinitialspace": True, "skip_blank_lines": False}
+    try:
+        frame = pd.read_csv(io.StringIO(text), dtype=str, na_filter=False, **layout)
+    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
+        if "in line 2," in str(error) and not hint:
+            hint = " (R's row names have no heading: write.csv(..., row.names = FALSE))"
+        raise ValueError(f"{path}: {str(error).rpartition('error: ')[2].strip()}{hint}") from None
+    if frame.shape[1] == 1 and hint:
+        raise ValueError(f"{path} has one column, '{first.strip()[:60]}'{hint}")
+    frame = frame.apply(lambda cells: cells.str.strip())
+    breaks = frame.apply(lambda cells: cells.str.count("\n")).sum(axis=1)
+    frame.index = np.arange(1, len(frame) + 1) + breaks.cumsum()
+    has_header = about.header != "false"
+    frame.columns = frame.iloc[0].tolist() if has_header else [f"column{k}" for k in frame]
+    frame = frame.iloc[int(has_header) :]
+    return frame[(frame != "").any(axis=1)]  # spreadsheets leave lines of delimiters at the end
+
+
+def _select(path: Path, frame: pd.DataFrame, about: Description) -> tuple[pd.DataFrame, list[str]]:
+    """Leave out dropped columns and rows with missing values; return the rest and remarks."""
+    columns, remarks = frame.columns.tolist(), []
+    for name in (about.target, *filter(None, [about.group]), *about.drop, *about.one_hot):
+        if name not in columns:
+            near = difflib.get_close_matches(name, columns, 5) or columns[:10]
+            hint = "" if re.search(r"[^\W\d]", "".join(columns)) else "; is there no header (header: false)?"
+            raise ValueError(f"{path}: there is no column '{name}', but {', '.join(near)[:300]}{hint}")
+    lines = 1 + frame.apply(lambda cells: cells.str.count("\n")).max(axis=1)
+    if lines.max() > 1:
+        remarks.append(
+            f"a cell that ends in line {lines.idxmax()} has {lines.max()} lines: a quote too many?"
         )
-    if twice := [name for i, name in enumerate(raw.features) if name in raw.features[:i]]:
-        raise ValueError(f"{path}: two columns are called '{twice[0]}': which is which?")
-    for name, column in zip((*raw.features, block["target"]), (*raw.X.T, raw.y), strict=True):
-        require_moderate(f"{path}: column '{name}'", column, SMALLEST)
-    remarks += raw.remarks
-    if left := texts.left_out:
-        remarks.append(f"{left} of {left + len(raw.y)} rows have a missing value and are left out")
-    remarks += _idle(raw.features, raw.X)
-    said = tuple(raw.features), digest, tuple(remarks), str(block["target"]), str(data.resolve())
-    name = os.fsencode(path.stem).decode(errors="replace")  # one that is no text has letters for its bytes
-    found = Table(name, block["task"], raw.X, raw.y, *said)
-    require(found)
-    return found
+    frame = frame.drop(columns=list(about.drop))
+    if unnamed := [name for name in frame if not name or name.startswith("Unnamed: ")]:
+        raise ValueError(f"{path}: a column has no name, as row numbers: --drop '{unnamed[0]}', or name it")
+    if twice := frame.columns[frame.columns.duplicated()].tolist():
+        raise ValueError(f"{path}: two columns are called '{twice[0]}'")
+    missing = np.zeros(len(frame), bool)
+    for marker in about.missing:
+        here = np.any([about.matches(frame[name], [marker]) for name in frame], axis=0)
+        remarks += [] if here.any() else [f"the marker '{marker}' of missing values does not occur"]
+        missing |= here
+    if missing.any():
+        remarks.append(f"{missing.sum()} of {len(frame)} rows have a missing value and are left out")
+    if missing.all():
+        raise ValueError(f"{path} has no rows{''.join(f': {remark}' for remark in remarks)}")
+    return frame[~missing], remarks
 
 
-def _block(path: Path) -> dict[str, Any]:
-    block = files.read_yaml(path)
-    unknown = set(block) - set(FIELDS) if isinstance(block, dict) else {"no mapping"}
-    if unknown or "file" not in block:
-        raise ValueError(
-            f"{path} needs `file` and knows {', '.join(FIELDS)}; not: {', '.join(map(str, unknown))}"
-        )
-    return {"header": True, "delimiter": ",", **block}
-
-
-def _decide(block: dict[str, Any], table: described.Table, path: Path) -> list[str]:
-    """Give a block the task and the classes that it does not say, by the texts of its targets; remarks."""
-    if "positive" in block:
-        block.setdefault("task", CLASSIFICATION)
-    if "task" in block and (block["task"] != CLASSIFICATION or "positive" in block):
-        return []
-    name, cells = table.header[table.target], [row.cells[table.target] for row in table.rows]
-    if "" in cells:
-        raise ValueError(f"{path}, line {table.rows[cells.index('')].line}: no {name} ({HINT})")
-    different = list(dict.fromkeys(cells))
-    numbers = {cell: described.as_number(cell) for cell in different}
-    words = [cell for cell, number in numbers.items() if math.isnan(number)]
-    if len(different) < 2 or not words and len({*numbers.values()}) < 2:
-        raise ValueError(f"{path}: every {name} is '{different[0]}'")
-    if "task" not in block and len(different) > 2:
-        if len(words) == 1:  # among numbers
-            line = table.rows[cells.index(words[0])].line
+def _targets(path: Path, cells: pd.Series, about: Description, remarks: list[str]) -> tuple[str, np.ndarray]:
+    """Return the task and the targets [N]; add to the remarks."""
+    name, numbers = about.target, about.numbers(cells)
+    words = cells[numbers.isna()].unique().tolist()
+    values = sorted(cells.unique() if words else numbers.unique())
+    _require(path, cells, cells != "", f"a missing target ({HINT})")
+    if len(values) < 2:
+        raise ValueError(f"{path}: every {name} is '{cells.iloc[0]}'")
+    is_text = len(words) > 1 and not any(map(_spelling, words))
+    task = about.task or (CLASSIFICATION if about.positive or len(values) == 2 or is_text else "")
+    if task == CLASSIFICATION and about.positive:
+        positive = about.matches(cells, about.positive)
+        valid = positive != about.matches(cells, about.negative)
+        _require(path, cells, valid, "not one of the classes positive and negative")
+        return task, np.where(positive, 1.0, -1.0)
+    if task == CLASSIFICATION:
+        if len(values) > 2:
+            some = ", ".join(map(str, values[:4]))
+            hint = "positive and negative of a YAML block make two"
             raise ValueError(
-                f"{path}, line {line}: column '{name}': '{words[0]}' is not a finite number ({HINT})"
+                f"classification is of two classes, {name} has {len(values)} ({some}, ...): {hint}"
             )
-        block["task"] = _task(name, list(numbers.values()), words)
-        return []
-    if len(different) > 2:
-        shown = ", ".join(map(repr, different[:4]))
-        raise ValueError(
-            f"classification is of two classes, {name} has {len(different)} values ({shown}, ...)"
-        )
-    negative, positive = sorted(different, key=None if words else numbers.__getitem__)
-    block |= {"task": CLASSIFICATION, "positive": [positive], "negative": [negative]}
-    return [f"{name} = {positive} is the class +1, {negative} is -1"]
-
-
-def _task(name: str, numbers: Sequence[float], words: Sequence[str]) -> str:
-    """Of more than two values: regression if they are not all whole numbers; else a person has to say."""
-    if words:
-        shown = ", ".join(f"'{word}'" for word in words[:4])
-        raise ValueError(
-            f"{name} has words ({shown}, ...) and not two classes: a YAML block can make two of them "
-            "(positive and negative), GPClassifier and GPOrdinalClassifier take more; or, of what are no "
-            "values, --missing MARKER"
-        )
-    if all(number >= 0 and number.is_integer() for number in numbers):
+        positive = (cells if words else numbers) == values[1]
+        up, down = cells[positive].iloc[0], cells[~positive].iloc[0]
+        remarks.append(f"{name} = {up} is the class +1, {down} is -1")
+        return task, np.where(positive, 1.0, -1.0)
+    _require_numbers(path, cells, numbers)
+    whole = (numbers >= 0) & (numbers % 1 == 0)
+    if task == COUNTS:
+        _require(path, cells, whole, "not a count")
+    elif not task and whole.all():
         raise ValueError(f"every {name} is a whole number: --task counts, or --task regression?")
-    return REGRESSION
+    return task or REGRESSION, numbers.to_numpy()
 
 
-def _idle(features: Sequence[str], X: np.ndarray) -> list[str]:
-    """Remarks on columns [N, D] that say nothing, or nothing new."""
-    same: dict[bytes, list[str]] = {}
-    for feature, column in zip(features, X.T, strict=True):
-        same.setdefault(b"" if np.all(column == column[0]) else column.tobytes(), []).append(feature)
-    constant = same.pop(b"", [])
-    twice = [" = ".join(names) for names in same.values() if len(names) > 1]
-    remarks = [f"the same in every row, says nothing: {', '.join(constant)}"] if constant else []
-    remarks += [f"one column more than once, so it weighs more: {', '.join(twice)}"] if twice else []
-    return remarks
+def _features(path: Path, frame: pd.DataFrame, about: Description, remarks: list[str]) -> pd.DataFrame:
+    """Return the features, with an indicator for each value of a one-hot column; add to the remarks."""
+    columns = {}
+    for name in frame:
+        cells, values = frame[name], sorted(frame[name].unique())
+        if name not in about.one_hot:
+            columns[name] = about.numbers(cells)
+            _require_numbers(path, cells, columns[name])
+        elif len(values) > MOST_CATEGORIES:
+            raise ValueError(f"{path}: '{name}' has {len(values)} values, too many to code: --drop '{name}'")
+        else:
+            columns |= {f"{name}={value}": (cells == value).astype(float) for value in values}
+    X = pd.DataFrame(columns, index=frame.index)
+    if constant := X.columns[X.nunique() == 1].tolist():
+        remarks.append(f"the same in every row: {', '.join(constant)}")
+    return X
 
 
-def require(table: Table) -> None:
-    """ValueError for rows of which ten folds cannot be made."""
-    X, y, target = table.X, table.y, table.target
+def _require(path: Path, cells: pd.Series, valid: pd.Series, problem: str) -> None:
+    if not valid.all():
+        line = valid.idxmin()
+        raise ValueError(f"{path}, line {line}: column '{cells.name}': '{cells[line]}' is {problem}")
+
+
+def _require_numbers(path: Path, cells: pd.Series, numbers: pd.Series) -> None:
+    hint = _spelling(cells[numbers.isna().idxmax()]) or HINT
+    _require(path, cells, numbers.notna(), f"not a number ({hint})")
+
+
+def _spelling(cell: str) -> str:
+    """Return a question if a cell looks like a date or like a number in another spelling."""
+    if re.fullmatch(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*", cell):
+        return "is this a date? Write it as a number, such as days since the first, or --drop the column"
+    if re.fullmatch(r"\W*\d[\d.,' \u00a0\u202f]*\D{0,3}", cell):
+        return "is this a decimal comma, --decimal , or are these thousands, --thousands ,? Units must go"
+    return ""
+
+
+def _require_folds(
+    X: pd.DataFrame, y: np.ndarray, groups: np.ndarray | None, task: str, target: str, remarks: list[str]
+) -> None:
+    """Raise ValueError if folds cannot be made; remark on features that alone determine the target."""
     if np.all(y == y[0]):
         raise ValueError(f"every {target} is {y[0]:g}: nothing to predict")
-    if len(np.unique(X, axis=0)) < FEWEST:
-        raise ValueError(f"ten folds need {FEWEST} rows that differ in their features")
-    if table.task == CLASSIFICATION and min(np.sum(y > 0), np.sum(y < 0)) < FEWEST:
-        few, label = min((int(np.sum(y * sign > 0)), sign) for sign in (1, -1))
-        drawn = ", of those drawn" if "drawn by seed" in "".join(table.remarks) else ""
-        which = next((f" ({remark})" for remark in table.remarks if "is the class +1" in remark), "")
-        raise ValueError(
-            f"ten folds need {FEWEST} rows of each class of {target}; {label:+d} has {few}{drawn}{which}"
-        )
-    if table.task == COUNTS and y.max() > LARGEST_COUNT:
-        raise ValueError(f"counts up to {LARGEST_COUNT} here; for larger ones --task regression")
+    if groups is not None and groups.max() < 2:
+        raise ValueError("cross-validation needs at least three groups")
+    if len(X.drop_duplicates()) < FEWEST_ROWS:
+        raise ValueError(f"ten folds need {FEWEST_ROWS} rows that differ in their features")
+    if task == CLASSIFICATION:
+        few, label = min((int(np.sum(y == label)), label) for label in (1, -1))
+        if few < FEWEST_ROWS:
+            said = "; ".join(remarks)
+            raise ValueError(
+                f"ten folds need {FEWEST_ROWS} rows of each class; {label:+d} has {few} ({said})"
+            )
+        high, low = X[y > 0], X[y < 0]
+        alone = (high.min() > low.max()) | (high.max() < low.min())
+    else:
+        ranks = X.loc[:, X.nunique() > 1].rank()
+        alone = ranks.corrwith(pd.Series(y, X.index).rank()).abs() > 0.999
+    for name in alone.index[alone]:
+        remarks.append(f"'{name}' alone determines {target}: if it is not known beforehand, --drop '{name}'")

@@ -29,6 +29,11 @@ LONGEST = 80
 
 def run(arguments: argparse.Namespace) -> int:
     """0 if everything passed, 1 if not."""
+    options = [name for name in ("protocol", "fresh", "share", "dry_run") if getattr(arguments, name)]
+    if options and not arguments.names:  # `--protocol converged PEP5` takes PEP5 for a protocol
+        raise ValueError(
+            f"--{options[0].replace('_', '-')} needs a name before it: tilted reproduce PEP5 ..."
+        )
     if arguments.list or not arguments.names:
         print("\n".join(f"{name:20} {_title(of_name)}" for name, of_name in names.known().items()))
         return 0
