@@ -74,10 +74,12 @@ def test_what_a_cluster_needs_is_locked_beside_it(lock):
     )
 
 
-def test_what_the_benchmark_needs_is_locked_beside_it(lock):
-    base, more = (path.read_text(encoding="utf-8") for path in (lock.LOCK, lock.BENCH_LOCK))
+@pytest.mark.parametrize("extra", ["bench", "docs"])
+def test_what_an_extra_needs_is_locked_beside_it(lock, extra):
+    path = lock.ROOT / f"requirements-{extra}.lock"
+    base, more = (one.read_text(encoding="utf-8") for one in (lock.LOCK, path))
     assert not set(lock.locked_versions(base)) & set(lock.locked_versions(more))
-    assert unmet(lock, lock.extras()[lock.BENCH], base + more) == []
+    assert unmet(lock, lock.extras()[extra], base + more) == []
 
 
 def test_what_looks_at_the_locks_is_locked_whole(lock):
