@@ -31,8 +31,8 @@ end). `corrected` is the algorithm that its own derivation gives, with relaxatio
 three readings of the divergence; the reading that favours the claim most judges each row. EP and Power EP
 have no rescue, as in the paper (docs/paper-relaxed-ep.md). Runs that do not converge are scored at their
 last proper posterior. Cross-validation on one training part chose each method's lengthscale and parameter,
-which p-values ignore. The smallest differences that matter are 0.05 percentage points of an error rate, half a
-sweep, and 5 % of an error of the posterior."""
+which p-values ignore. The smallest differences that matter are 0.05 percentage points of an error rate, half
+a sweep, and 5 % of an error of the posterior."""
 
 
 def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | Path) -> Written:
