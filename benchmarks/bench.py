@@ -177,9 +177,9 @@ class Counting(Dense):
         Counting.flops += 2 / 3 if np.any(sites.tau) else 0.0
         return super().condition(sites)
 
-    def correlations(self, state):
+    def correlations(self, state, costly=False):
         """1/3, in single precision worth half of it."""
-        found = super().correlations(state)
+        found = super().correlations(state, costly)
         Counting.flops += 1 / 6 if found is not None else 0.0
         return found
 
