@@ -573,7 +573,6 @@ def test_a_table_that_cannot_be_compared_on_is_refused_by_what_is_wrong(text, sa
         ("target: [y]", r"target: \['y'\] is not of type"),
         ("target: {y: 1}", "target: {'y': 1} is not of type"),
         ("task: [regression]", "is not one of"),
-        ("file: other.csv", "'file' is there twice"),
     ],
 )
 def test_a_block_of_other_types_is_refused_by_its_field(line, said, tmp_path):
