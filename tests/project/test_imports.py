@@ -21,6 +21,7 @@ ORDER = {
         {"estimators"},
     ],
     "papers": [
+        {"core"},
         {"evidence"},
         {"data"},
         {"qp", "pep", "rep", "pesc"},

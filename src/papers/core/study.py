@@ -12,22 +12,18 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-
-from papers.evidence.store import RecordError, gzipped
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
     import pandas as pd
-
-    from papers.evidence.verification.outcome import Outcome
 
     Row = Mapping[str, Any]
     Rank = Callable[[pd.Series], pd.Series]
@@ -38,6 +34,11 @@ RUN = "run"
 
 NAMES = r"[\w .,+=()-]*"
 """Characters of a text in a key: names of data sets, methods and protocols stand in tables and pages."""
+
+
+class RecordError(ValueError):
+    """A row that cannot be written, or a file of rows that cannot be trusted."""
+
 
 EXACT = 0
 """In place of a number of digits: the shortest text that reads back as the same number."""
@@ -183,7 +184,7 @@ class Study:
     protocol : callable, optional
         Row -> `runs.content_hash` of what today's protocol says about such a fit; None if it says nothing.
     again : callable, optional
-        Repeats rows (`Again`).
+        Repeats rows (`papers.evidence.verification.outcome.Again`).
     reader : callable, optional
         Folder of results -> rows, of results that are no table; ``file`` is their folder then.
     """
@@ -201,7 +202,7 @@ class Study:
     kind: Kind | Callable[[Row], Kind] = "exact"
     objective: str = ""
     protocol: Callable[[Row], str | None] | None = None
-    again: Again | None = None
+    again: Callable[..., Any] | None = None
     reader: Callable[[str | Path], pd.DataFrame] | None = None
 
     def __post_init__(self) -> None:
@@ -360,30 +361,9 @@ def packed(text: str, name: str) -> bytes:
     return gzipped(text.encode("utf-8"), 9)
 
 
-class Context(NamedTuple):
-    """What repeating rows needs beside them.
-
-    Attributes
-    ----------
-    mirror : str or None
-        Of raw data, tried first.
-    every : pandas.DataFrame
-        All rows of the same protocol and data set, or of whatever of the two the study has.
-    study : Study
-    folder : str or Path
-        Of all results: repeating rows of one study may need those of another.
-    """
-
-    mirror: str | None
-    every: pd.DataFrame
-    study: Study
-    folder: str | Path
-
-
-MadeAgain = Iterator[tuple[dict[str, "Any"], "Sequence[Outcome] | str"]]
-"""Rows, each with what was found, or why it could not be repeated."""
-
-Again = Callable[["pd.DataFrame", Context], MadeAgain]
-"""Rows of one data set, with a column ``scratch`` (whether from scratch too), context -> they repeated.
-
-Raises `MissingData` where the data are not to be had; of rows not repeated until then it is said why."""
+def gzipped(content: bytes, level: int) -> bytes:
+    """Return content packed by gzip without a name and a time: equal content gives equal bytes."""
+    buffer = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=level, fileobj=buffer, mtime=0) as file:
+        file.write(content)
+    return buffer.getvalue()

@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.core.study import RecordError as RecordError
+from papers.core.study import gzipped as gzipped
 from papers.evidence.files import replacing
 
 if TYPE_CHECKING:
@@ -28,10 +30,6 @@ NUMBER = "records"
 """Key of a file's last line."""
 COUNTED = {"counted": "yes"}
 """Part of the stamp (``run``) of records whose file has such a line; those of earlier versions have none."""
-
-
-class RecordError(ValueError):
-    """A record that cannot be written, or a record file that cannot be trusted."""
 
 
 def write_bytes(path: str | Path, content: bytes) -> Path:
@@ -149,14 +147,6 @@ def decoded(packed: bytes, where: object) -> list[dict[str, Any]]:
             f"{where}: truncated or corrupt gzip data ({error}); delete the file and run again"
         ) from error
     return [_decode(line, f"{where}, line {k}") for k, line in enumerate(text.splitlines(), start=1)]
-
-
-def gzipped(content: bytes, level: int) -> bytes:
-    """Packed by gzip, without a name and a time: the same bytes of the same content."""
-    buffer = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", compresslevel=level, fileobj=buffer, mtime=0) as file:
-        file.write(content)
-    return buffer.getvalue()
 
 
 def first_record(path: str | Path) -> dict[str, Any]:

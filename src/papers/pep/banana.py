@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from papers.core.study import Context, Flag, Float, Integer, MadeAgain, Study, Text
+from papers.core.study import Flag, Float, Integer, Study, Text
 from papers.evidence import claims, records, style
 from papers.evidence.comparisons import Draft, higher, missing, not_lower, similar, tested
 from papers.evidence.merge import Change
 from papers.evidence.verdicts import Block
 from papers.evidence.verification.again import matched
+from papers.evidence.verification.outcome import Context, MadeAgain
 from papers.pep import classification, scores
 from papers.pep.figures import looks
 from tilted.learning.sparse import Fitted, maximise

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from papers.core.study import Context, Flag, Float, Integer, MadeAgain, Study, Text
+from papers.core.study import Flag, Float, Integer, Study, Text
 from papers.data import Dataset, regression
 from papers.data import classification as data
 from papers.evidence import claims, metrics, records, style
 from papers.evidence.merge import Change
 from papers.evidence.verdicts import Block
 from papers.evidence.verification.again import matched
+from papers.evidence.verification.outcome import Context, MadeAgain
 from papers.pep import classification
 from papers.pep.figures import looks
 from papers.pep.limits import line_of, not_made

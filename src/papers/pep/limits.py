@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.core.study import Context, Float, Integer, MadeAgain, Study, Text
+from papers.core.study import Float, Integer, Study, Text
 from papers.evidence import claims, records
 from papers.evidence.merge import Change
 from papers.evidence.verdicts import NO, YES, Block, Inference, Line
 from papers.evidence.verification.again import matched
+from papers.evidence.verification.outcome import Context, MadeAgain
 from tilted.inference.engine import infer
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule

@@ -32,22 +32,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.core.study import (
-    Context,
-    Float,
-    Integer,
-    MadeAgain,
-    Study,
-    Text,
-    one_test_point,
-    ordered_text,
-    seconds,
-)
+from papers.core.study import Float, Integer, Study, Text, one_test_point, ordered_text, seconds
 from papers.data import classification as class_data
 from papers.data import mnist
 from papers.data import regression as regression_data
 from papers.evidence.verification.again import TOLERANCE, differences, matched
-from papers.evidence.verification.outcome import PASSED, SCRATCH, Outcome, outcome_of, reported
+from papers.evidence.verification.outcome import (
+    PASSED,
+    SCRATCH,
+    Context,
+    MadeAgain,
+    Outcome,
+    outcome_of,
+    reported,
+)
 from papers.pep import classification, made_up, regression, toy
 from papers.pep.banana import BANANA, MAP
 from papers.pep.dense import DENSE

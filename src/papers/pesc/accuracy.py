@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.core.study import Context
-    from papers.evidence.verification.outcome import Outcome
+    from papers.evidence.verification.outcome import Context, Outcome
 
 STATUS = ("converged", "iterations", "halvings", "negative_sites")
 COLUMNS = tuple(
@@ -83,7 +82,7 @@ def line_of(dimension: int, K: int, k: int, seed: int = 0) -> dict[str, Any]:
 
 
 def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any], Sequence[Outcome]]]:
-    """Problems drawn, sampled and approximated anew (`papers.core.study.Again`).
+    """Problems drawn, sampled and approximated anew (`papers.evidence.verification.outcome.Again`).
 
     But for the number of negative sites: some precisions are nothing but rounding, of either sign.
     """

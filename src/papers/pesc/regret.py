@@ -23,8 +23,7 @@ from tilted.kernels.squared_exponential import SquaredExponential
 if TYPE_CHECKING:
     import pandas as pd
 
-    from papers.core.study import Context
-    from papers.evidence.verification.outcome import Outcome
+    from papers.evidence.verification.outcome import Context, Outcome
 
 COLUMNS = ("problem", "repeat", "rule", "evaluations", "observed_gap", "recommended_gap", "confident")
 """After so many evaluations: the best feasible value observed minus the minimum, and the objective at the

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.core.study import Context
     from papers.data import Dataset
+    from papers.evidence.verification.outcome import Context
     from tilted.projections.table import RatioTable
 
     Made = Iterator[tuple[dict[str, Any], Sequence[Outcome] | str]]
@@ -96,7 +96,7 @@ def certified_table() -> RatioTable:
 
 
 def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Make lines of one protocol and data set again (`papers.core.study.Again`)."""
+    """Make lines of one protocol and data set again (`papers.evidence.verification.outcome.Again`)."""
     first = lines.iloc[0].to_dict()
     if todays(first) is None:
         reason = f"'{first['method']}' is not in today's protocol"

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.core.study import Context
     from papers.data import Dataset
+    from papers.evidence.verification.outcome import Context
     from papers.qp.rerun import Made
 
 METHODS = ("ep", "qp", "qp-lookup")

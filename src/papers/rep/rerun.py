@@ -1,4 +1,4 @@
-"""Lines of the relaxed-EP paper's records made again (`papers.core.study.Again`).
+"""Lines of the relaxed-EP paper's records made again (`papers.evidence.verification.outcome.Again`).
 
 Fits, curves, choices, five points and boundaries are repeated at the recorded lengthscale and value; fits
 from scratch too, with both chosen anew. The exact posterior is always sampled anew.
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.core.study import Again, Context, Study
+    from papers.core.study import Study
     from papers.data import Dataset
-    from papers.evidence.verification.outcome import Outcome
+    from papers.evidence.verification.outcome import Again, Context, Outcome
 
     Line = dict[str, Any]
     Made = Iterator[tuple[Line, Sequence[Outcome] | str]]

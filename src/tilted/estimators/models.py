@@ -40,10 +40,10 @@ Call = ParamSpec("Call")
 Result = TypeVar("Result")
 
 
-def unraised(function: Callable[Call, Result]) -> Callable[Call, Result]:
-    """The function without the caller's ``np.seterr(...="raise")``.
+def without_raised_errors(function: Callable[Call, Result]) -> Callable[Call, Result]:
+    """Decorate a function so that the caller's ``np.seterr(...="raise")`` has no effect in it.
 
-    A search would take an underflow, which is right, for a failed evaluation, and end elsewhere.
+    With it a search would take a harmless underflow for a failed evaluation, and reach another optimum.
     """
 
     @wraps(function)

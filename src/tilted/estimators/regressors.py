@@ -123,16 +123,14 @@ class Regressor(ScoreMixin, RegressorMixin, LatentFunctions):
             *weighted_rows(inputs, targets.astype(float), sample_weight)
         )
         start = self._start_values(targets, weights)
-        settings = self._resolved(
-            self._settings.of(
-                self,
-                start.mean,
-                likelihood=start.likelihood,
-                learn_likelihood=start.learn_likelihood,
-                weights=weights,
-            ),
-            start,
+        settings = self._settings.of(
+            self,
+            start.mean,
+            likelihood=start.likelihood,
+            learn_likelihood=start.learn_likelihood,
+            weights=weights,
         )
+        settings = self._resolved(settings, start)
         kernel = start_kernel(self.kernel, inputs, self.ard, start.variance, weights, start.varied)
         model: Any = self._fitter(inputs, kernel, settings, generator(self.random_state))(start.targets)
         warned, notes = self._notes(model, start, settings)

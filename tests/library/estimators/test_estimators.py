@@ -802,7 +802,7 @@ def test_predictions_are_of_the_last_fit_and_of_none_if_it_failed(toy, counts):
         model.predict_proba(X)
     X, y = counts
     real = clone(FIXED["regression"]).fit(X, y)
-    with pytest.raises(ValueError, match="noise variance must be positive"):
+    with pytest.raises(ValueError, match="noise variance must be finite and positive"):
         real.set_params(noise=-1.0, mean=7.0).fit(X, y)
     with pytest.raises(NotFittedError):
         real.predict(X)

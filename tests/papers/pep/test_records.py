@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from papers.core.study import Context
 from papers.evidence import jobs as folding
 from papers.evidence import records, runs, store
 from papers.evidence.store import RecordError
 from papers.evidence.verification import verified
-from papers.evidence.verification.outcome import DIFFERS, PASSED, REPORTED
+from papers.evidence.verification.outcome import DIFFERS, PASSED, REPORTED, Context
 from papers.pep import jobs, regression
 from papers.pep.records import CLASSIFICATION, OUTCOMES, REGRESSION, beside, line_of
 from tilted.learning.search import Search

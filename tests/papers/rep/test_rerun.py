@@ -2,8 +2,7 @@
 
 import pytest
 
-from papers.core.study import Context
-from papers.evidence.verification.outcome import DIFFERS, PASSED, REPORTED, SCRATCH
+from papers.evidence.verification.outcome import DIFFERS, PASSED, REPORTED, SCRATCH, Context
 from papers.rep import choice, exact, points, rerun
 from papers.rep.records import CURVES, EXACT, FITS, POINTS
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.core.study import Context, MadeAgain, Study
+    from papers.core.study import Study
+    from papers.evidence.verification.outcome import Context, MadeAgain
 
 TOLERANCE = 1e-6
 SECONDS = "seconds"

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
+
+    import pandas as pd
+
+    from papers.core.study import Study
 
 HOWS = FIXED, SCRATCH = ("fixed", "scratch")
 """At the recorded hyperparameters; with the whole search."""
@@ -56,3 +62,32 @@ def reported(outcome: Outcome, why: str) -> Outcome:
     if outcome.passed == PASSED:
         return outcome
     return outcome._replace(passed=REPORTED, note=f"{why}: {outcome.note}")
+
+
+class Context(NamedTuple):
+    """What repeating rows needs beside them.
+
+    Attributes
+    ----------
+    mirror : str or None
+        Of raw data, tried first.
+    every : pandas.DataFrame
+        All rows of the same protocol and data set, or of whatever of the two the study has.
+    study : Study
+    folder : str or Path
+        Of all results: repeating rows of one study may need those of another.
+    """
+
+    mirror: str | None
+    every: pd.DataFrame
+    study: Study
+    folder: str | Path
+
+
+MadeAgain = Iterator[tuple[dict[str, "Any"], Sequence[Outcome] | str]]
+"""Rows, each with what was found, or why it could not be repeated."""
+
+Again = Callable[["pd.DataFrame", Context], MadeAgain]
+"""Rows of one data set, with a column ``scratch`` (whether from scratch too), context -> they repeated.
+
+Raises `MissingData` where the data are not to be had; of rows not repeated until then it is said why."""

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.core.study import Context, Study
+from papers.core.study import Study
 from papers.evidence import records, resources, runs
 from papers.evidence.files import MissingData
 from papers.evidence.grid import grid, items
 from papers.evidence.verification import standing, verified
-from papers.evidence.verification.outcome import DIFFERS, REPORTED, SCRATCH
+from papers.evidence.verification.outcome import DIFFERS, REPORTED, SCRATCH, Context
 from papers.evidence.verification.verified import Check
 
 if TYPE_CHECKING:

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.core.study import Again, Context, Study
+    from papers.core.study import Study
     from papers.data import Dataset
+    from papers.evidence.verification.outcome import Again, Context
     from papers.qp.rerun import Made
     from tilted import api
     from tilted.inference.rule import Projector

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.core.study import Context
+    from papers.evidence.verification.outcome import Context
     from papers.qp.rerun import Made
     from tilted.likelihoods.contract import Likelihood
     from tilted.projections.moments import Projection
@@ -151,7 +151,7 @@ def _errors(result: Projection, exact: Projection, ep: Projection) -> dict[str, 
 
 
 def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Errors of lines again; times and sizes are not compared (`papers.core.study.Again`)."""
+    """Errors of lines again; times and sizes are not compared (`outcome.Again`)."""
     for line in lines.to_dict("records"):
         name, points = line["likelihood"], line["points"]
         arguments, exact, gap = _exact(name, line["y"], line["region"], points)

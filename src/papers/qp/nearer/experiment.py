@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.core.study import Context
     from papers.data import Dataset, Split
+    from papers.evidence.verification.outcome import Context
     from papers.qp.rerun import Made
     from tilted.kernels.squared_exponential import SquaredExponential
 

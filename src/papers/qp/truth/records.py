@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.core.study import Context
+    from papers.evidence.verification.outcome import Context
     from papers.qp.rerun import Made
 
 FOLDER, SUFFIX = "qp/truth", ".json.gz"
@@ -132,7 +132,7 @@ def _run(name: str, stamp: Mapping[str, str], record: Mapping[str, Any]) -> Run:
 
 
 def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Approximations of lines of one data set again (`papers.core.study.Again`)."""
+    """Approximations of lines of one data set again (`papers.evidence.verification.outcome.Again`)."""
     recorded = {(record["dataset"], str(split_of(record))): record for record in read(context.folder)}
     today: dict[tuple[str, str], dict[str, Any]] = {}
     for line in lines.to_dict("records"):
