@@ -6,10 +6,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import jsonschema
+import numpy as np
 import pandas as pd
 import pytest
 
 from papers.__main__ import main
+from papers.configuration import Asked
 from papers.evidence import claims, records, runs, slices
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.verdicts import VERDICTS
@@ -371,26 +373,62 @@ def test_records_that_are_made_from_nothing_are_not_copied(tmp_path):
     assert records.wrong(folder) == []
 
 
-def test_a_preview_says_what_it_is_and_how_its_lines_compare(tmp_path):
-    lines = records.load(REGRET, RECORDS).drop(columns="run").head(5).to_dict("records")
-    lines[0]["observed_gap"] += 0.5
-    records.put(tmp_path, {REGRET: lines})
-    shown = preview.lines(tmp_path, tmp_path, [REGRET.file])
-    assert shown[0].startswith("A preview") and "4 of 5 as committed to 1e-06, 0 more to 1%" in shown[1]
-    (apart,) = [line for line in shown if "differs by more" in line]
-    assert all(f"{column}={lines[0][column]}" in apart for column in REGRET.key)
+def ended(tmp_path, study, lines, tables=()):
+    """Return the lines that end a run which made some rows of a study of its paper."""
+    records.put(tmp_path / "rows", {study: lines})
+    config = {"results": str(tmp_path / "rows"), "tables": str(tmp_path), "figures": "f"}
+    paper = study.file.split("/")[0]
+    record = SimpleNamespace(files=lambda paths: [study.file])
+    asked = Asked({}, {"rows": record}, {paper: (list(tables), [])}, [], config)
+    return preview.lines(asked)
 
 
 @pytest.mark.parametrize(
-    "study, column, counts",
-    [(REGRESSION, "evaluations", False), (REGRESSION, "smse", True), (FITS, "sweeps", True)],
+    ("study", "column", "factor", "text"),
+    [
+        (REGRESSION, "evaluations", 2, "2 rows repeated:     2 agree with the records"),
+        (REGRESSION, "smse", 2, "1 agree with the records"),
+        (REGRESSION, "nlml", 0.5, "1 agree with the records; 1 reached a better optimum, 0 another one"),
+        (FITS, "seconds", 2, "2 agree with the records"),
+        (QP_FITS["as-released"], "variance", 2, "2 agree with the records"),
+        (QP_FITS["as-released"], "ntll", 1.1, "1 agree with the records"),
+    ],
 )
-def test_a_preview_compares_results_and_not_the_work_they_were(study, column, counts, tmp_path):
+def test_a_preview_says_how_many_rows_agree_and_names_those_that_differ(
+    study, column, factor, text, tmp_path
+):
     lines = records.load(study, RECORDS).drop(columns="run").head(2).to_dict("records")
-    lines[0][column] *= 2
-    records.put(tmp_path, {study: lines})
-    (shown,) = [x for x in preview.lines(tmp_path, tmp_path, [study.file]) if study.file in x]
-    assert f"{2 - counts} of 2 as committed" in shown
+    lines[0][column] *= factor
+    end = ended(tmp_path, study, lines)
+    (line,) = [x for x in end if "rows repeated" in x]
+    assert text in line
+    differing = [x for x in end if "different: " in x]
+    assert len(differing) == (column in ("smse", "ntll"))
+    assert all(study.name_of(lines[0]) in x and f": {column} by " in x for x in differing)
+
+
+def test_of_rows_that_depend_on_rounding_a_preview_compares_the_means(tmp_path):
+    frame = records.load(QP_FITS["as-released"], RECORDS).drop(columns="run")
+    lines = frame[(frame["method"] == "vb-joint") & (frame["dataset"] == "wine12")].head(40)
+    shifted = lines.assign(ntll=lines["ntll"] + np.where(np.arange(40) % 2, 0.01, -0.01))
+    end = ended(tmp_path / "a", QP_FITS["as-released"], shifted.to_dict("records"))
+    assert any("40 depend on rounding, so that only their means are compared" in x for x in end)
+    assert not any("different" in x for x in end)
+    apart = ended(
+        tmp_path / "b", QP_FITS["as-released"], lines.assign(ntll=lines["ntll"] + 0.01).to_dict("records")
+    )
+    assert [x for x in apart if "different" in x] == [
+        "     different: qp/as-released.csv.gz: mean ntll by 0.01"
+    ]
+
+
+def test_a_preview_ends_with_table_1_where_it_was_asked_for(tmp_path):
+    table = (CHECKOUT / "tables/qp_table1.md").read_text(encoding="utf-8")
+    (tmp_path / preview.TABLE1).write_text(table, encoding="utf-8")
+    lines = records.load(REGRET, RECORDS).drop(columns="run").head(2).to_dict("records")
+    assert not any("Table 1" in x for x in ended(tmp_path, REGRET, lines))
+    end = ended(tmp_path, REGRET, lines, [preview.TABLE1])
+    assert end[0].startswith("Table 1, protocol as-released") and sum(x.startswith("|") for x in end) == 22
 
 
 def test_a_preview_compares_lengthscales_as_numbers(tmp_path):
@@ -413,11 +451,3 @@ FIGURES = {x.name: x for of_name in names.known().values() for x in of_name if x
 def test_a_figure_is_as_committed_where_its_files_are(target):
     """Cells without a text were no equals, and thirty figures could not pass."""
     assert all(results._drawn(file, CHECKOUT / "figures", results.DRAWN).passed for file in target.files)
-
-
-def test_a_preview_does_not_count_what_an_earlier_configuration_left(tmp_path):
-    lines = records.load(REGRET, RECORDS).drop(columns="run").head(5).to_dict("records")
-    records.put(tmp_path, {REGRET: lines})
-    (tmp_path / preview.FIDELITY).write_text("check,verdict\ncell,pass\n")
-    assert len(preview.lines(tmp_path, tmp_path, [ACCURACY.file])) == 1
-    assert len(preview.lines(tmp_path, tmp_path, [REGRET.file, preview.FIDELITY])) == 3
