@@ -8,7 +8,7 @@ from tilted.inference import RULES
 from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 from tilted.learning.dense import Problem, infer_at, maximise
-from tilted.learning.warmstarts import KEPT, WarmStarts
+from tilted.learning.warmstarts import MOST_POINTS, WarmStarts
 from tilted.likelihoods.probit import Probit
 
 
@@ -57,7 +57,7 @@ def test_a_long_search_forgets_its_oldest_point():
     """What is kept is bounded; predictions come from the points that are left."""
     starts, far = WarmStarts(extrapolate=True), np.array([1e-15, 1e-15])
     starts.record(far, Sites(np.array([5.0, 5.0]), np.zeros(2)))
-    for first in np.linspace(1.0, 2.0, KEPT - 1):
+    for first in np.linspace(1.0, 2.0, MOST_POINTS - 1):
         starts.record(np.array([first, 1.0]), log_linear([first, 1.0]))
     np.testing.assert_allclose(starts.sites(far).tau, [5.0, 5.0])
     for point in ([2.0, 1.1], [2.0, 1.2]):

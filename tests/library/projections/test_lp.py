@@ -199,7 +199,7 @@ def test_search_needs_fixed_sites(toy):
         tilted.fit(*toy, inference="qp", projection=LpProjection(3.0))
     found = tilted.fit(
         *toy,
-        method="qp",
+        inference="qp",
         projection=LpProjection(3.0),
         search=Search(gradient="sites-fixed", max_iterations=3),
     )
