@@ -24,8 +24,7 @@ from papers.evidence.grid import grid
 
 GENERATED = Path("docs/generated")
 CONTENTS = "docs/README"
-LISTS = ("tables/index", f"{GENERATED}/claims")
-"""Documents, beside CONTENTS, whose links are tables of contents."""
+LISTS = ("tables/index", f"{GENERATED}/claims")  # further documents whose links are tables of contents
 INTERNAL = "tilted.numerics"
 LINK = re.compile(r"\]\(([^)#:]+)\.md\)")
 
@@ -65,14 +64,14 @@ def pages(root: Path) -> dict[str, str]:
     def page(template: str, **values: Any) -> str:
         return environment.get_template(template).render(root=root, **values)
 
-    found = {"figures.md": page("figures.md", drawn=drawn), "api/index.rst": page("api.rst", packages=api())}
-    found["claims.md"] = page("claims.md", claims=every, table=verdicts)
+    texts = {"figures.md": page("figures.md", drawn=drawn), "api/index.rst": page("api.rst", packages=api())}
+    texts["claims.md"] = page("claims.md", claims=every, table=verdicts)
     for name, claim in every.items():
-        shown = [one for _, of_paper in drawn for one in of_paper if name in one.claims]
+        pictures = [one for _, of_paper in drawn for one in of_paper if name in one.claims]
         behind = {key: row_table(few) for key, few in rows[rows["id"] == name].groupby("protocol")}
-        about = {"name": name, "claim": claim, "table": verdicts[verdicts["id"] == name], "shown": shown}
-        found[f"claims/{name}.md"] = page("claim.md", behind=behind, **about)
-    return found
+        about = {"name": name, "claim": claim, "table": verdicts[verdicts["id"] == name]}
+        texts[f"claims/{name}.md"] = page("claim.md", behind=behind, pictures=pictures, **about)
+    return texts
 
 
 def row_table(rows: pd.DataFrame) -> str:
@@ -81,8 +80,8 @@ def row_table(rows: pd.DataFrame) -> str:
     for row in rows[rows["block"] == rows["block"].iloc[0]].itertuples():
         effect, low, high = (float(value or "nan") for value in (row.effect, row.low, row.high))
         numbers = audit.number(effect, row.unit), audit.interval(low, high, row.unit)
-        unit = audit.UNITS[row.unit][1]
-        cells.append((row.row, row.status, row.quantity, *numbers, unit, row.n, row.note))
+        about = row.row, row.status, row.quantity
+        cells.append((*about, *numbers, audit.UNITS[row.unit][1], row.n, row.note))
     header = ("Row", "Status", "Quantity", "Effect", "95 % interval", "Unit", "n", "Note")
     return "\n".join(grid(header, "lllrrlrl", cells))
 
@@ -90,20 +89,19 @@ def row_table(rows: pd.DataFrame) -> str:
 def api() -> dict[Any, list[str]]:
     """Return the public names of each package of the library, and its modules where it declares no names."""
     tilted = import_module("tilted")
-    names = [one.name for one in pkgutil.iter_modules(tilted.__path__, "tilted.")]
-    inner = [import_module(name) for name in names if name != INTERNAL]
-    found, listed = {}, set()
-    for package in (tilted, *inner):
+    names = [one.name for one in pkgutil.iter_modules(tilted.__path__, "tilted.") if one.name != INTERNAL]
+    reference, listed = {}, set()
+    for package in (tilted, *map(import_module, names)):
         declared = getattr(package, "__all__", None)
         offered = declared or [name for name in vars(package) if name[0] != "_"]
         values = {name: getattr(package, name) for name in offered}
-        inside = rf"{package.__name__}\b"
         values = {k: v for k, v in values.items() if isclass(v) or isroutine(v)}
-        own = {k: v for k, v in values.items() if re.match(inside, v.__module__)}
+        own = {k: v for k, v in values.items() if re.match(rf"{package.__name__}\b", v.__module__)}
         modules = () if declared else pkgutil.iter_modules(getattr(package, "__path__", ()))
-        found[package] = [*(k for k, v in own.items() if id(v) not in listed), *(one.name for one in modules)]
+        new = [name for name, value in own.items() if id(value) not in listed]
+        reference[package] = [*new, *(one.name for one in modules)]
         listed |= {id(value) for value in own.values()}
-    return found
+    return reference
 
 
 def add_contents(app: Any, name: str, source: list[str]) -> None:
@@ -116,8 +114,8 @@ def add_contents(app: Any, name: str, source: list[str]) -> None:
         listed = {name, *(page for pages in groups.values() for page in pages)}
         others = {page for page in app.env.found_docs if not page.startswith(("docs/", "tables/"))}
         groups["More"] = [CONTENTS, *sorted(others - listed)]
-    for caption, found in groups.items():
-        listing = "\n".join(f"/{page}" for page in found)
+    for caption, documents in groups.items():
+        listing = "\n".join(f"/{document}" for document in documents)
         source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {caption or 'Contents'}\n\n{listing}\n```\n"
 
 
@@ -130,7 +128,7 @@ def contents(text: str, folder: Path) -> dict[str, list[str]]:
             caption = line.strip("#| ").split("|")[0].strip()
         for target in LINK.findall(line):
             page = os.path.normpath(folder / target)
-            if not any(page in found for found in groups.values()):
+            if not any(page in documents for documents in groups.values()):
                 groups.setdefault(caption, []).append(page)
     return groups
 
