@@ -362,7 +362,7 @@ def test_every_job_has_a_place_in_the_lists(everything):
 
 
 COUNTS = {
-    "preview": "qp_fit 16, qp_lookup_table 1, pep_regression 1, pep_classification 1, rep_points 1, "
+    "preview": "qp_fit 12, qp_lookup_table 1, pep_regression 1, pep_classification 1, rep_points 1, "
     "pesc_accuracy 4, pesc_searches 2",
     "paper": "qp_fit 536, qp_lookup_table 1, qp_truth 100, qp_nearer 100, pep_regression 635, "
     "pep_classification 188, pep_exact 3, pep_digits 30, rep_choice 17, rep_fit 71, rep_own 8, "

@@ -476,4 +476,4 @@ def test_an_environment_of_another_folder_runs_the_workflow(copy_of_repository, 
 @pytest.mark.slow
 def test_the_default_configuration_is_the_preview(run, snakemake):
     out = snakemake(run[0], "--dry-run", "--quiet", "rules", config=None)
-    assert re.search(r"^qp_fit +16$", out, re.M) and re.search(r"^pesc_searches +2$", out, re.M)
+    assert re.search(r"^qp_fit +12$", out, re.M) and re.search(r"^pesc_searches +2$", out, re.M)

@@ -15,4 +15,5 @@ try:
 except DataError as error:
     sys.exit(f"tilted: {error}")
 path = Path(job.output[0]).relative_to("data")
-print(f"{path}: {time.monotonic() - began:.0f} s", flush=True)
+if path.parts[0] == "fits":
+    print(f"{path}: {time.monotonic() - began:.0f} s", flush=True)

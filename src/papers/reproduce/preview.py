@@ -18,10 +18,7 @@ if TYPE_CHECKING:
     from papers.core.study import Study
 
 TABLE1 = "qp_table1.md"
-NEXT = """\
-Next: .venv/bin/tilted reproduce QP2   repeat a sample of the fits behind a claim
-      make help                        other commands
-      README.md                        what was found"""
+NEXT = "Next: .venv/bin/tilted reproduce QP2 (repeat fits behind a claim), make help, README.md"
 
 
 def lines(asked: Asked) -> list[str]:
@@ -38,15 +35,15 @@ def lines(asked: Asked) -> list[str]:
         for paper in asked.artifacts:
             studies = [s for s in named(f"papers.{paper}.records:STUDIES") if s.file in files and s.key]
             text += _agreement(paper.upper(), studies, results)
-    return [*text, "", f"Tables: {tables}   Figures: {figures}   Rows: {results}", NEXT]
+    return [*text, f"Tables: {tables}   Figures: {figures}   Rows: {results}", NEXT]
 
 
 def _table1(path: Path) -> list[str]:
     """Return the rows of Table 1 as its page has them."""
-    heading, *section = (
-        path.read_text(encoding="utf-8").split("\n## Protocol ")[1].split("\n## ")[0].splitlines()
-    )
-    return [f"Table 1, protocol {heading}", *(line for line in section if line.startswith("|")), ""]
+    section = path.read_text(encoding="utf-8").split("\n## Protocol ")[1].split("\n## ")[0]
+    heading, *lines = section.splitlines()
+    rows = [line for line in lines if line.startswith("|") and not line.startswith("| --")]
+    return [f"Table 1, protocol {heading}", *rows]
 
 
 def _agreement(paper: str, studies: Collection[Study], results: Path) -> list[str]:

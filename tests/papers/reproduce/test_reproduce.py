@@ -428,7 +428,7 @@ def test_a_preview_ends_with_table_1_where_it_was_asked_for(tmp_path):
     lines = records.load(REGRET, RECORDS).drop(columns="run").head(2).to_dict("records")
     assert not any("Table 1" in x for x in ended(tmp_path, REGRET, lines))
     end = ended(tmp_path, REGRET, lines, [preview.TABLE1])
-    assert end[0].startswith("Table 1, protocol as-released") and sum(x.startswith("|") for x in end) == 22
+    assert end[0].startswith("Table 1, protocol as-released") and sum(x.startswith("|") for x in end) == 21
 
 
 def test_a_preview_compares_lengthscales_as_numbers(tmp_path):
