@@ -27,12 +27,13 @@ if not workflow.overwrite_configfiles and not {"name", "qp"} & (
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/artifacts.smk"
+include: "workflow/rules/report.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/qp.smk"
 include: "workflow/rules/pep.smk"
 include: "workflow/rules/rep.smk"
 include: "workflow/rules/pesc.smk"
+include: "workflow/rules/artifacts.smk"
 
 
 rule all:

@@ -59,8 +59,24 @@ def settings(pattern):
     }
 
 
+def reader(variant):
+    """Return the module that reads a variant of data sets, and its arguments beside a set's name."""
+    family, _, protocol = variant.partition("/")
+    modules = {"regression": regression, "relaxed": relaxed, "classification": classification}
+    if family in modules:
+        return modules[family], [protocol] if protocol else []
+    return data.standard, [variant]
+
+
+def raw_paths(wildcards):
+    """Return the raw files of a data set."""
+    readers, _ = reader(wildcards.variant)
+    entries = data if readers is data.standard else readers
+    return [f"data/raw/{file['path']}" for file in entries.raw_files(wildcards.dataset, "data")]
+
+
 def fits(paper):
-    """Return the input function of the rule that joins the fits of a paper: paths by record."""
+    """Return the input function of the rule that joins the fits of a paper; it gives paths by record."""
     return lambda wildcards: {name: ASKED.paths(name) for name in ASKED.records_of(paper)}
 
 

@@ -6,22 +6,6 @@ localrules:
     download,
 
 
-def reader(variant):
-    """Return the module that reads a variant of data sets, and its arguments beside a set's name."""
-    family, _, protocol = variant.partition("/")
-    modules = {"regression": regression, "relaxed": relaxed, "classification": classification}
-    if family in modules:
-        return modules[family], [protocol] if protocol else []
-    return data.standard, [variant]
-
-
-def raw_paths(wildcards):
-    """Return the raw files of a data set."""
-    readers, _ = reader(wildcards.variant)
-    entries = data if readers is data.standard else readers
-    return [f"data/raw/{file['path']}" for file in entries.raw_files(wildcards.dataset, "data")]
-
-
 rule download:
     """Download one raw file and compare it with its checksum."""
     output:
