@@ -69,12 +69,14 @@ def compare(study: Study, record: Row, repeated: Row) -> Comparison:
     differing = _first_difference(study, record, repeated)
     if differing is None:
         return Comparison(SAME)
+    objective = study.objective.removeprefix("-")
+    if objective and _is_missing(record[objective]) != _is_missing(repeated[objective]):
+        return Comparison(DIFFERENT, objective)  # one of the two fits failed
     if kind == "chaotic":
         return Comparison(CHAOTIC, *differing)
     if kind == "optimum":
-        objective = study.objective.removeprefix("-")
         gain = float(repeated[objective]) - float(record[objective])
-        if not _agrees(study, objective, record, repeated) and math.isfinite(gain):
+        if not _agrees(study, objective, record, repeated):
             higher = (gain > 0) != study.objective.startswith("-")
             return Comparison(BETTER if higher else WORSE, objective, gain)
     return Comparison(DIFFERENT, *differing)

@@ -24,7 +24,6 @@ sites left out and steps refused so far.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from types import ModuleType
@@ -36,16 +35,8 @@ from papers.core.study import Float, Integer, Study, Text, one_test_point, order
 from papers.data import classification as class_data
 from papers.data import mnist
 from papers.data import regression as regression_data
-from papers.evidence.verification.again import TOLERANCE, differences, matched
-from papers.evidence.verification.outcome import (
-    PASSED,
-    SCRATCH,
-    Context,
-    MadeAgain,
-    Outcome,
-    outcome_of,
-    reported,
-)
+from papers.evidence.verification.again import by_tolerance, matched
+from papers.evidence.verification.outcome import Context, MadeAgain
 from papers.pep import classification, made_up, regression, toy
 from papers.pep.banana import BANANA, MAP
 from papers.pep.dense import DENSE
@@ -104,12 +95,6 @@ def _ends(frame: pd.DataFrame, scores: Iterable[str], outcomes: Iterable[str] = 
 
 # Regressions and classifications
 
-WANDERING = 0.1
-"""Nats by which two ends of a search may differ: hundreds of steps amplify another processor's rounding."""
-RESOLVED = 1e-6
-"""Nats of one end: about a maximum the energy is quadratic, so that scores move by its square root."""
-ROUNDED = "a search of hundreds of steps ends elsewhere by rounding"
-
 
 @lru_cache(maxsize=2)
 def _regression_set(name: str, mirror: str | None) -> Dataset | None:
@@ -138,32 +123,7 @@ def _classification_again(line: Line, mirror: str | None) -> Line:
 def again(repeat: Callable[[Line, str | None], Line], lines: pd.DataFrame, context: Context) -> MadeAgain:
     """Fits from scratch, since their hyperparameters are not in the records."""
     for line in lines.to_dict("records"):
-        today = repeat(line, context.mirror)
-        yield line, [beside(context.study, line, today)._replace(made=today)]
-
-
-def beside(study: Study, line: Line, today: Line) -> Outcome:
-    """A fit made from scratch beside its record: NLML in nats, scores as `differences` has them.
-
-    Neither times nor what the search said is compared; a fit that failed fails again. Ends whose energies
-    differ by `WANDERING` at most are rounding's if no score differs by more than the root of that difference
-    (of `RESOLVED` at least), nor the test error by more than a row beside; ends further apart are, whatever
-    the scores, if a search was cut off.
-    """
-    if line["outcome"] == FAILED == today["outcome"]:
-        return Outcome(SCRATCH, PASSED, math.nan, note="fails again")
-    numbers = {name: today[name] for name in study.floats}
-    beyond = differences(study, line, numbers)
-    beyond["nlml"] *= max(1.0, abs(line["nlml"]))
-    gain = math.nan if today["nlml"] is None else line["nlml"] - today["nlml"]
-    found = outcome_of(SCRATCH, beyond, TOLERANCE, gain)
-    if FAILED in (line["outcome"], today["outcome"]):
-        return found
-    if abs(gain) > WANDERING:
-        return reported(found, ROUNDED) if STOPPED in (line["outcome"], today["outcome"]) else found
-    reach = math.sqrt(max(abs(gain), RESOLVED))
-    moved = {name: reach + (name == "error") / line["n_test"] for name in beyond if name != "nlml"}
-    return reported(found, ROUNDED) if all(beyond[x] <= most for x, most in moved.items()) else found
+        yield line, [by_tolerance(context.study, line, repeat(line, context.mirror))]
 
 
 def _fits(
@@ -260,10 +220,12 @@ TOY = Study(
         "dataset": Text(),
         **dict.fromkeys(("split", "n_train", "n_test"), Integer()),
         "hyperparameters": ordered_text((toy.TRUE, toy.LEARNED)),
-        **dict.fromkeys(toy.SCORES, Float(12)),
-        "variance": Float(12),
-        "lengthscales": Text(),
-        "noise": Float(12),
+        **dict.fromkeys(toy.SCORES, Float(12, tolerance=1e-3)),
+        "nlml": NLML,
+        # hyperparameters are compared through the evidence
+        "variance": Float(12, compared=False),
+        "lengthscales": Text(compared=False),
+        "noise": Float(12, compared=False),
         "evaluations": Integer(compared=False),
         **dict.fromkeys(("outcome", "message"), Text(compared=False)),
         "seconds": seconds(),
@@ -272,6 +234,8 @@ TOY = Study(
     order=("split", "n_train", "hyperparameters"),
     group=("dataset", "n_train", "hyperparameters"),
     checks=_toy_rules,
+    kind="optimum",
+    objective="-nlml",
     again=partial(again, _toy_again),
 )
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from papers.evidence.verification.again import compared
-from papers.evidence.verification.outcome import SCRATCH
+from papers.evidence.verification.again import by_tolerance
 from tilted.bayesopt import acquisition, boundary, nfcpd, optima, rejection, surrogate
 from tilted.bayesopt.joint import of_constraint
 from tilted.kernels.squared_exponential import SquaredExponential
@@ -82,14 +81,10 @@ def line_of(dimension: int, K: int, k: int, seed: int = 0) -> dict[str, Any]:
 
 
 def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any], Sequence[Outcome]]]:
-    """Problems drawn, sampled and approximated anew (`papers.evidence.verification.outcome.Again`).
-
-    But for the number of negative sites: some precisions are nothing but rounding, of either sign.
-    """
-    for line in frame.to_dict("records"):
-        made = line_of(line["dimension"], line["constraints"], line["problem"])
-        del made["negative_sites"]
-        yield line, [compared(SCRATCH, context.study, line, made)]
+    """Repeat recorded problems."""
+    for row in frame.to_dict("records"):
+        repeated = line_of(row["dimension"], row["constraints"], row["problem"])
+        yield row, [by_tolerance(context.study, row, repeated)]
 
 
 def family(dimension: int, K: int) -> str:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from papers.evidence.verification.again import compared
-from papers.evidence.verification.outcome import SCRATCH, reported
+from papers.evidence.verification.again import by_tolerance
 from tilted.bayesopt import loop, optima, surrogate
 from tilted.bayesopt.rules import Settings
 from tilted.kernels.squared_exponential import SquaredExponential
@@ -30,8 +29,8 @@ COLUMNS = ("problem", "repeat", "rule", "evaluations", "observed_gap", "recommen
 recommended place minus the minimum; empty where no observation, or not the place, is feasible."""
 
 RULES = ("pesc", "improvement", "random")
-CHAOTIC, INITIAL = "pesc", 5
-"""Of this rule, after the evaluations all begin with: 1e-16 in a value moves a later place by 1e-2."""
+CHAOTIC = "pesc"
+"""The rule by which a change of 1e-16 in a value moves a later place by 1e-2."""
 
 EVERY = 5
 LENGTHSCALE, FEATURES, GRID = 0.25, 300, 120
@@ -132,15 +131,10 @@ def searched(
 
 
 def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any], Sequence[Outcome]]]:
-    """Searches repeated, each once for all lines of it, up to the last of them (`Again`).
-
-    Those of the rule `CHAOTIC` need not end where they did.
-    """
+    """Repeat recorded searches, each once, up to the last of its rows."""
     for (name, repeat, rule), of_search in frame.groupby(["problem", "repeat", "rule"], sort=False):
         of_search = of_search.sort_values("evaluations")
         looks = of_search["evaluations"].tolist()
         made = searched(PROBLEMS[name].make(repeat), rule, repeat, looks, Settings())
         for line, look in zip(of_search.to_dict("records"), made, strict=True):
-            outcome = compared(SCRATCH, context.study, line, look)
-            chaotic = rule == CHAOTIC and line["evaluations"] > INITIAL
-            yield line, [reported(outcome, "a chaotic search") if chaotic else outcome]
+            yield line, [by_tolerance(context.study, line, look)]

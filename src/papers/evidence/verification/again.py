@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from papers.core.comparison import BETTER, CHAOTIC, DIFFERENT, SAME, WORSE, compare
 from papers.core.study import EXACT
-from papers.evidence.verification.outcome import DIFFERS, SCRATCH, Outcome, outcome_of
+from papers.evidence.verification.outcome import DIFFERS, PASSED, REPORTED, SCRATCH, Outcome, outcome_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -27,6 +28,24 @@ LISTS = ("lengthscale", "lengthscales")
 def compared(how: str, study: Study, line: Mapping[str, Any], made: Mapping[str, Any]) -> Outcome:
     """Passed if no column differs by more than `TOLERANCE` (`differences`); else which do."""
     return outcome_of(how, differences(study, line, made), TOLERANCE)
+
+
+def by_tolerance(study: Study, record: Mapping[str, Any], repeated: Mapping[str, Any]) -> Outcome:
+    """Compare a row repeated from scratch with its record, by the tolerances and the kind of the study.
+
+    A better optimum, and any end of a chaotic row, is reported and no failure; a worse optimum differs.
+    """
+    result = compare(study, record, repeated)
+    gain = math.nan
+    if study.objective:
+        objective, sign = study.objective.removeprefix("-"), -1 if study.objective.startswith("-") else 1
+        if not (_is_missing(repeated[objective]) or _is_missing(record[objective])):
+            gain = sign * (float(repeated[objective]) - float(record[objective]))
+    verdict = {SAME: PASSED, BETTER: REPORTED, CHAOTIC: REPORTED, WORSE: DIFFERS, DIFFERENT: DIFFERS}
+    note = "" if result.status == SAME else f"{result.status}: {result.column} by {result.difference:.2g}"
+    numbers = {name: value for name, value in repeated.items() if name in study.floats}
+    largest = max(differences(study, record, numbers).values(), default=math.nan)
+    return Outcome(SCRATCH, verdict[result.status], largest, gain, note, dict(repeated))
 
 
 def differences(study: Study, line: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, float]:
@@ -82,7 +101,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def matched(lines: pd.DataFrame, context: Context, made: Iterable[Mapping[str, Any]]) -> MadeAgain:
-    """Each line beside the one of its name among those that were made from scratch (`compared`)."""
+    """Compare each row with the repeated one of its name (`by_tolerance`)."""
     study = context.study
     by_name = {tuple(study.line(new)[name] for name in study.key): new for new in made}
     for line in lines.to_dict("records"):
@@ -90,4 +109,4 @@ def matched(lines: pd.DataFrame, context: Context, made: Iterable[Mapping[str, A
         if today is None:
             yield line, [Outcome(SCRATCH, DIFFERS, math.inf, note="not among what is made today")]
         else:
-            yield line, [compared(SCRATCH, study, line, today)]
+            yield line, [by_tolerance(study, line, today)]
