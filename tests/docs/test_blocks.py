@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from papers import configuration
+from papers.evidence.files import read_yaml
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
@@ -111,7 +114,11 @@ def _snakemake(arguments):
     files = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
     rules = {n for f in files for n in re.findall(r"^\s*rule (\w+):", f.read_text(encoding="utf-8"), re.M)}
     rules |= {"qp", "pep", "rep", "pesc"}
-    assert set(asked.targets) <= rules, f"no rule {set(asked.targets) - rules}"
+    names = {word for word in asked.targets if "/" not in word}
+    assert names <= rules, f"no rule {names - rules}"
+    if paths := set(asked.targets) - names:
+        config = read_yaml(ROOT / (asked.configfile or ["config/preview.yaml"])[0])
+        assert paths <= configuration.asked(config).jobs.keys(), f"no job makes {paths}"
 
 
 def _pip(arguments):
@@ -212,6 +219,7 @@ WRONG = [
     "snakemake --cores 2 --configfile config/papers.yaml",
     "snakemake --cores 2 --configfile config/paper.yaml -- relaxd",
     "snakemake --core-count 2",
+    "snakemake --cores 2 data/fits/qp/as-released/wine12/ep-000-002.jsonl.gz",
     "pip install -e '.[mlk]'",
     "python -m pytest tests/numeric",
     "curl somewhere",
