@@ -58,7 +58,7 @@ plan: setup ## what `make paper` would run: jobs, core-hours, memory and disk, f
 	@$(TILTED) plan --config config/paper.yaml
 unlock: setup ## after a run that was killed (power, kill -9): let the next one begin
 	$(SNAKEMAKE) --unlock
-records: setup ## fold new fits (data/fits) into the committed records (results/)
+records: setup ## add new fits (data/fits, data/truth, data/nearer) to the committed rows (results/)
 	$(TILTED) records
 check: setup ## compare the committed records with their check sums and runs, in seconds
 	$(TILTED) check
@@ -104,5 +104,5 @@ sbom: setup $(AUDIT) ## what is installed, with versions and licences: sbom.json
 audit-dependencies: $(AUDIT) ## known vulnerabilities of what the locks name (asks a public service)
 	@for lock in requirements*.lock; do $(AUDIT)/bin/pip-audit --disable-pip --require-hashes -r $$lock || exit 1; done
 clean: ## remove products and caches (not .venv, not raw data)
-	rm -rf .snakemake logs data/standard data/lookup data/fits data/truth data/nearer data/chapters data/folded results/preview tables/preview \
+	rm -rf .snakemake logs data/standard data/lookup data/fits data/truth data/nearer data/chapters data/rows results/preview tables/preview \
 	  figures/preview report docs/generated reproduced .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist

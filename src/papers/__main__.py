@@ -183,7 +183,7 @@ def _records(arguments: argparse.Namespace) -> int:
     changes: dict[str, object] = {}
     for record in configuration.records({}):
         folders = [Path(arguments.fits, folder) for folder in record.folders]
-        paths = [str(path) for folder in folders for path in sorted(folder.rglob("*.jsonl.gz"))]
+        paths = [str(path) for folder in folders for path in sorted(folder.rglob("*.json*.gz"))]
         if paths:
             changes |= jobs.named(record.function)(paths, arguments.records, **record.parameters)
     if not changes:

@@ -97,7 +97,7 @@ class Record:
     name : str
         The workflow's rule, and `Job.record` of the jobs.
     folders : tuple of str
-        Below ``data/fits``, of all files that may be folded in at any time (``tilted records``).
+        Of all files that ``tilted records`` adds to the committed rows, relative to ``data/fits``.
     files : callable
         Paths of the jobs' files -> those it makes, below the folder of records.
     function : str
