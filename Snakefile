@@ -50,7 +50,7 @@ rule fits:
 
 
 onstart:
-    files.sweep("data", "logs", ROWS, TABLES, FIGURES)  # half-written files of jobs that were killed
+    sweep()
     clear()
 
 
@@ -58,3 +58,7 @@ onsuccess:
     from papers.reproduce import preview  # every job reads this file, one prints these lines
 
     print("", *preview.lines(ASKED), sep="\n")
+
+
+onerror:
+    sweep()

@@ -162,7 +162,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     except ValueError as error:
         raise ValueError(f"{arguments.config}: {error}") from error
     seen = resources.read("benchmarks/resources.csv")
-    folders = dict.fromkeys([config["results"], "results"])
+    folders = ["results"] if config.get("keep_records") else [config["results"], "results"]
     every = plan.costs(asked.jobs.values(), folders, seen)
 
     def left(asked: configuration.Asked) -> dict[str, plan.Cost]:

@@ -91,7 +91,7 @@ class Run:
 
     def hold(self, seed):
         """Let the fits of a seed stop midway."""
-        script = self.folder / "workflow/scripts/run.py"
+        script = self.folder / "workflow/scripts/fit.py"
         text = script.read_text(encoding="utf-8")
         if HELD not in text:
             script.write_text(HELD + text, encoding="utf-8")

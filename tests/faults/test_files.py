@@ -233,12 +233,12 @@ def test_a_damaged_lookup_table_is_named(tmp_path):
 def test_a_job_that_raises(done, undisturbed, tools):
     """Not a fit that fails but an error of the program: no record, exit status 1, the other jobs are made."""
     done.forget(f"{COAL}/qp-001-001.jsonl.gz", f"{COAL}/ep-000-000.jsonl.gz")
-    script = done.folder / "workflow/scripts/run.py"
+    script = done.folder / "workflow/scripts/fit.py"
     text = script.read_text(encoding="utf-8")
     broken = "assert snakemake.params.parameters['method'] != 'qp', 'made to fail'\n"
     script.write_text(broken + text, encoding="utf-8")
     out = done(code=1)
-    assert "made to fail" in out and "Error in rule fit" in out
+    assert "made to fail" in out and "Error in rule qp_fit" in out
     assert not (done.folder / COAL / "qp-001-001.jsonl.gz").exists()
     assert (done.folder / COAL / "ep-000-000.jsonl.gz").exists() and done.partial() == []
     script.write_text(text, encoding="utf-8")

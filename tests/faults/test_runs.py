@@ -23,8 +23,8 @@ def test_snakemake_and_its_jobs_killed_midway(done, undisturbed, tools):
     done("--unlock")
     out = done()
     removed = "Removed 1 half-written files of jobs that were killed"
-    assert out.count(removed) == 1 and out.index(removed) < out.index("rule fit:")  # at the start
-    assert out.count("rule fit:") == 2 and "ep seed 1: 2/2 fits converged" in out
+    assert out.count(removed) == 1 and out.index(removed) < out.index("rule qp_fit:")  # at the start
+    assert out.count("rule qp_fit:") == 2 and "ep seed 1: 2/2 fits converged" in out
     tools.assert_same(done, undisturbed)
 
 
@@ -58,12 +58,12 @@ def test_a_job_killed_while_it_writes(done, undisturbed, tools):
     os.kill(done.held(), signal.SIGKILL)
     done.release()
     out = tools.finished(process, 1)
-    assert "Error in rule fit" in out and "ep-001-001.jsonl.gz" in out
+    assert "Error in rule qp_fit" in out and "ep-001-001.jsonl.gz" in out
     assert "Removed 1 half-written files" in out and done.partial() == []
     made = {path.name for path in (done.folder / "data/fits/qp/as-released/coal").iterdir()}
     assert made == {"ep-000-000.jsonl.gz", "qp-000-000.jsonl.gz"}
     assert not (done.folder / "results/tiny/qp/as-released.csv.gz").exists()
-    assert done().count("rule fit:") == 2
+    assert done().count("rule qp_fit:") == 2
     tools.assert_same(done, undisturbed)
 
 

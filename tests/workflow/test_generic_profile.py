@@ -70,7 +70,7 @@ def test_the_workflow_runs_through_it_with_more_for_a_second_attempt(cluster, tm
 @pytest.mark.parametrize("cluster", ["pbs"], indirect=True)
 def test_a_failed_group_keeps_what_it_made(cluster, tmp_path, copy_of_repository, snakemake):
     folder = copy_of_repository(tmp_path / "copy", SMALL)
-    script = folder / "workflow/scripts/run.py"
+    script = folder / "workflow/scripts/fit.py"
     text = script.read_text()
     script.write_text(f"import glob\nassert len(glob.glob('data/fits/pesc/accuracy/1/*')) < 2\n{text}")
     through(cluster, folder, "--retries", "0", code=1)

@@ -302,7 +302,7 @@ def test_committed_rows_are_kept_beside_new_ones(kept, snakemake):
     before, after = (lines_of(place / "qp/as-released.csv.gz") for place in (folder / "results", rows))
     assert after.keys() == before.keys()
     changed = {line[:3] for line in after if after[line] != before[line]}
-    assert changed <= {("coal", method, "0") for method in ("ep-tune", "ep", "qp")}
+    assert changed and changed <= {("coal", method, "0") for method in ("ep-tune", "ep", "qp")}
     with (folder / "tables/kept/qp_table1.csv").open(newline="") as stream:
         seeds = {(r["row"], r["method"]): r["n_seeds"] for r in csv.DictReader(stream)}
     assert seeds["Wine2", "qp"] == "1" and seeds["Mining", "ep"] == "2"
@@ -328,7 +328,8 @@ KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 def test_joining_that_fails_or_is_killed_is_done_again(kept, snakemake, ends, place):
     """Before any row is joined, and when all are."""
     folder, config = kept
-    (folder / "config/kept.yaml").write_text(config, encoding="utf-8")
+    more = config.replace("seeds: 1, block: 2", "seeds: 3, block: 1")
+    (folder / "config/kept.yaml").write_text(more, encoding="utf-8")
     script, rows = folder / "workflow/scripts/rows.py", folder / "data/rows/kept"
     shutil.rmtree(rows, ignore_errors=True)
     code = script.read_text(encoding="utf-8")
@@ -337,7 +338,7 @@ def test_joining_that_fails_or_is_killed_is_done_again(kept, snakemake, ends, pl
     snakemake(folder, "qp_rows", config="config/kept.yaml", code=1)
     script.write_text(code, encoding="utf-8")
     snakemake(folder, "qp_rows", config="config/kept.yaml")
-    assert records.wrong(rows) == [] and ("coal", "ep", "0", "0") in lines_of(rows / "qp/as-released.csv.gz")
+    assert records.wrong(rows) == [] and ("coal", "ep", "2", "0") in lines_of(rows / "qp/as-released.csv.gz")
 
 
 def test_a_wrong_configuration_is_refused_before_any_job(run, snakemake):

@@ -22,7 +22,7 @@ rule differences:
     """Compare each difference between the paper's text and its code with the protocol that it changes."""
     input:
         rows=rows("qp"),
-        committed=[f"{COMMITTED}/{file}" for file in ASKED.bases if f"{ROWS}/{file}" not in rows("qp")],
+        committed=committed("qp"),
     output:
         f"{TABLES}/differences.csv",
         f"{TABLES}/differences.md",

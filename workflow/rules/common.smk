@@ -9,7 +9,7 @@ from papers import captions, data
 from papers.configuration import AUDIT, COMMITTED, PRINTED, asked, retype
 from papers.data import classification, own, regression, relaxed
 from papers.data.registry import load_registry
-from papers.evidence import claims, files
+from papers.evidence import claims, files, records
 from papers.evidence.provenance import closure_hash
 from papers.evidence.runs import content_hash
 from papers.qp import protocols
@@ -28,6 +28,7 @@ except ValueError as error:
 
 PAPERS = ("qp", "pep", "rep", "pesc")
 NAME, ROWS, TABLES, FIGURES = (config[name] for name in ("name", "results", "tables", "figures"))
+KEEP = config.get("keep_records", False)  # the committed rows beside the new ones
 CHAPTERS = f"data/chapters/{NAME}-{content_hash([ROWS, TABLES, FIGURES])}"
 
 
@@ -76,8 +77,13 @@ def raw_paths(wildcards):
 
 
 def fits(paper):
-    """Return the input function of the rule that joins the fits of a paper; it gives paths by record."""
-    return lambda wildcards: {name: ASKED.paths(name) for name in ASKED.records_of(paper)}
+    """Return the input function of the rule that joins the fits of a paper: paths by record, committed rows."""
+    kept = [f"{COMMITTED}/{file}" for file in ASKED.files(*ASKED.records_of(paper))] if KEEP else []
+    committed = [path for path in kept if Path(path).is_file()]
+    return lambda wildcards: {
+        **{name: ASKED.paths(name) for name in ASKED.records_of(paper)},
+        "committed": committed,
+    }
 
 
 def rows(paper):
@@ -91,10 +97,16 @@ def joining(paper):
     return {
         "folder": lambda wildcards: ROWS,
         "files": ASKED.files(*ASKED.records_of(paper)),
-        "committed": COMMITTED.as_posix() if config.get("keep_records") else "",
+        "committed": COMMITTED.as_posix() if KEEP else "",
         "records": {record.name: [record.function, dict(record.parameters)] for record in records},
         "source": content_hash([closure_hash(record.function, *record.modules) for record in records]),
     }
+
+
+def sweep():
+    """Remove what killed writers left half written, unless another run writes beside it."""
+    if removed := files.sweep("data", "logs", ROWS, TABLES, FIGURES):
+        print(f"Removed {len(removed)} half-written files of jobs that were killed", file=sys.stderr)
 
 
 def clear():

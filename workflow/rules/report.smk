@@ -37,12 +37,10 @@ def caption(path, category):
 
 def committed(paper):
     """Return the committed rows that the tables of a paper need beside those of this configuration."""
-    if not config.get("keep_records"):
+    if not KEEP:
         return []
-    below = [path for path in (COMMITTED / paper).rglob("*") if path.is_file()]
-    files = {path.relative_to(COMMITTED).as_posix(): path.as_posix() for path in below}
-    files["verified.csv"] = f"{COMMITTED}/verified.csv"
-    return [path for file, path in sorted(files.items()) if f"{ROWS}/{file}" not in rows(paper)]
+    names = [name for name in records.sums(COMMITTED) if name.startswith((f"{paper}/", "verified.csv"))]
+    return [f"{COMMITTED}/{name}" for name in names if f"{ROWS}/{name}" not in rows(paper)]
 
 
 def published(paper):

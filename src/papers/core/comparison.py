@@ -94,8 +94,9 @@ class Means(NamedTuple):
 def compare_means(study: Study, records: pd.DataFrame, repeated: pd.DataFrame) -> list[Means]:
     """Compare the means of many rows, column by column, for columns with a tolerance of their own.
 
-    Means agree if they differ by no more than the tolerance plus two standard errors of the paired
-    differences.
+    Means agree if they differ by no more than the tolerance plus four standard errors of the paired
+    differences: many means are compared at once. A tolerance that depends on the row is one for single rows,
+    and counts as none here.
 
     Parameters
     ----------
@@ -103,7 +104,6 @@ def compare_means(study: Study, records: pd.DataFrame, repeated: pd.DataFrame) -
     records, repeated : pandas.DataFrame
         The same rows in the same order.
     """
-    rows = records.to_dict("records")
     means = []
     for name in _compared(study):
         column = study.columns[name]
@@ -114,16 +114,15 @@ def compare_means(study: Study, records: pd.DataFrame, repeated: pd.DataFrame) -
         if len(differences) > 1:
             mean = float(np.mean(differences))
             error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
-            tolerance = float(np.mean([_tolerance(column, row, name) for row in rows]))
-            means.append(Means(name, mean, error, abs(mean) <= tolerance + 2 * error))
+            tolerance = 0.0 if callable(column.tolerance) else column.tolerance
+            means.append(Means(name, mean, error, abs(mean) <= tolerance + 4 * error))
     return means
 
 
 class Agreement(NamedTuple):
-    """The result for a table of rows: of each row, and of the means of its chaotic rows."""
+    """The result for a table of rows: of each row, and of the means of its chaotic rows in each group."""
 
     rows: list[Comparison]
-    means: list[Means]
     differences: list[str]
 
 
@@ -138,14 +137,18 @@ def compare_frames(study: Study, records: pd.DataFrame, repeated: pd.DataFrame) 
     pairs = list(zip(records.to_dict("records"), repeated.to_dict("records"), strict=True))
     rows = [compare(study, record, row) for record, row in pairs]
     chaotic = np.array([study.kind_of(record) == "chaotic" for record, _ in pairs], dtype=bool)
-    means = compare_means(study, records[chaotic], repeated[chaotic])
     differences = [
         f"{study.name_of(record)}: {result.column} by {result.difference:.2g}"
         for (record, _), result in zip(pairs, rows, strict=True)
         if result.status == DIFFERENT
     ]
-    differences += [f"mean {m.column} by {m.difference:.2g}" for m in means if not m.agree]
-    return Agreement(rows, means, differences)
+    group = [name for name in study.group if name in records]
+    chaotic_rows = records[chaotic]
+    for key, rows_of_group in chaotic_rows.groupby(group, sort=False) if group else [((), chaotic_rows)]:
+        means = compare_means(study, rows_of_group, repeated.loc[rows_of_group.index])
+        name = " ".join(map(str, key))
+        differences += [f"{name}: mean {m.column} by {m.difference:.2g}" for m in means if not m.agree]
+    return Agreement(rows, differences)
 
 
 def _compared(study: Study) -> list[str]:

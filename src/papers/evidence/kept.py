@@ -2,8 +2,7 @@
 
 Beside the file of a job is another, with a line a record, written at once. Whoever makes the file again, or
 another of its folder, gets the records in these that the same code made under the same choices. A line begins
-with its check sum, but those of earlier versions: one that a kill cut off, or that was damaged, is none, and
-its record is made again.
+with its check sum: one that a kill cut off, or that was damaged, is none, and its record is made again.
 """
 
 from __future__ import annotations
@@ -41,16 +40,14 @@ def _lines(path: Path, stamp: Mapping[str, str]) -> dict[str, dict[str, Any]]:
 
     Those alone whose stamp is of the same code and choices, data of one's own among them.
     """
-    text = path.read_text(encoding="ascii", errors="replace") if path.is_file() else ""
+    content = path.read_text(encoding="ascii", errors="replace") if path.is_file() else ""
     found, alike = {}, {name: stamp[name] for name in ("source", "protocol")}
-    for line in text.split("\n")[:-1]:
-        said = line[9:] if line == _summed(line[9:]) else line
-        try:
-            record = json.loads(said)
-            if all(record[RUN][name] == said_by for name, said_by in alike.items()):
-                found[said] = record
-        except (ValueError, LookupError, TypeError):  # without a sum, and damaged
-            continue
+    for line in content.split("\n")[:-1]:
+        text = line[9:]
+        if line == _summed(text):
+            record = json.loads(text)
+            if all(record[RUN][name] == value for name, value in alike.items()):
+                found[text] = record
     return found
 
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 FILE = "runs.csv"
 PACKAGES = ("numpy", "scipy")
-OPTIONAL = ("mkl",)
 """Named where they are installed: they change the last digits."""
 CHECKOUT = Path(__file__).resolve().parents[3]
 COMMIT, DIRTY = "[0-9a-f]{7,64}", "+"
@@ -219,7 +218,7 @@ def _git(*arguments: str) -> str:
 @lru_cache(maxsize=1)
 def environment() -> str:
     """Versions and processor, in a line."""
-    parts = [f"{name} {version}" for name, version in versions((*PACKAGES, *OPTIONAL)).items()]
+    parts = [f"{name} {version}" for name, version in versions(PACKAGES).items()]
     return ", ".join([f"python {platform.python_version()}", *parts, _processor()])
 
 

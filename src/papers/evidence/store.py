@@ -123,11 +123,11 @@ def read_records(path: str | Path) -> list[dict[str, Any]]:
 
 def _whole(records: list[dict[str, Any]], where: Path) -> list[dict[str, Any]]:
     """Records without the line that ends them, which must be there if they say so and give their number."""
-    if records and records[-1].keys() <= {NUMBER, "place"}:  # the place in files of earlier versions
+    if records and records[-1].keys() == {NUMBER}:
         said = records.pop()[NUMBER]
     elif any(isinstance(run := r.get("run"), dict) and run.items() >= COUNTED.items() for r in records):
         said = "more"
-    else:  # of an earlier version
+    else:  # a committed record, which has a check sum of its own
         return records
     if said != len(records):
         raise RecordError(

@@ -6,8 +6,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from papers.core.study import Column, Flag, Float, Integer, Study, Text, ordered_text
 from papers.pesc import accuracy, regret
+
+if TYPE_CHECKING:
+    from papers.core.study import Kind, Row
 
 
 def _accuracy_column(name: str) -> Column:
@@ -18,6 +23,11 @@ def _accuracy_column(name: str) -> Column:
     if name in accuracy.NUMBERS:  # far below the sampling error of the truth, 0.007 standard deviations
         return Float(6, tolerance=1e-3, share=name == "within")
     return Integer(compared=name != "negative_sites")  # the sign of a precision near zero is rounding
+
+
+def _regret_kind(row: Row) -> Kind:
+    chaotic = row["rule"] == regret.CHAOTIC and row["evaluations"] > regret.INITIAL
+    return "chaotic" if chaotic else "exact"
 
 
 ACCURACY = Study(
@@ -44,7 +54,7 @@ REGRET = Study(
     unit=("problem", "repeat", "rule"),
     progress="evaluations",
     group=("problem", "rule"),
-    kind=lambda row: "chaotic" if row["rule"] == regret.CHAOTIC else "exact",
+    kind=_regret_kind,
     again=regret.again,
 )
 STUDIES = (ACCURACY, REGRET)

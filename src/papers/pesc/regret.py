@@ -29,8 +29,8 @@ COLUMNS = ("problem", "repeat", "rule", "evaluations", "observed_gap", "recommen
 recommended place minus the minimum; empty where no observation, or not the place, is feasible."""
 
 RULES = ("pesc", "improvement", "random")
-CHAOTIC = "pesc"
-"""The rule by which a change of 1e-16 in a value moves a later place by 1e-2."""
+CHAOTIC, INITIAL = "pesc", 5
+"""The rule by which 1e-16 in a value moves later places by 1e-2; evaluations that all rules begin with."""
 
 EVERY = 5
 LENGTHSCALE, FEATURES, GRID = 0.25, 300, 120

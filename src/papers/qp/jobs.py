@@ -217,7 +217,9 @@ def records(config: Config) -> list[Record]:
         Record("compact", ("qp",), _compact_files, f"{FOLDING}:fold_in", (FOLDING,)),
         Record("differences", (), lambda _: [DERIVED], f"{FOLDING}:fold_in", (FOLDING,)),
         Record("truth_record", ("../truth",), _truth_files, f"{STEPS}:fold_truth", (TRUTH_FOLDING,)),
-        Record("nearer_record", ("../nearer",), lambda _: list(NEARER_FILES), f"{STEPS}:fold_nearer", (RECORDS,)),
+        Record(
+            "nearer_record", ("../nearer",), lambda _: list(NEARER_FILES), f"{STEPS}:fold_nearer", (RECORDS,)
+        ),
         Record(
             "lookup_study",
             (),

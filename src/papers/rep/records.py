@@ -143,7 +143,7 @@ EXACT = Study(
         "method": Text(),
         "value": Float(EXACTLY),
         "outcome": Text(),
-        **dict.fromkeys(exact.ERRORS, Float(5)),
+        **dict.fromkeys(exact.ERRORS, Float(5, tolerance=0.02)),
         "chains": Integer(),
         "iterations": Integer(),
         **dict.fromkeys(("r_hat_max", "bulk_size_min", "monte_carlo_error"), Float(5)),

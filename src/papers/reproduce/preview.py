@@ -31,8 +31,8 @@ def lines(asked: Asked) -> list[str]:
     if (tables / TABLE1).is_file() and TABLE1 in asked.tables:
         text += _table1(tables / TABLE1)
     if not asked.config.get("keep_records"):
-        files = {file for file in asked.files(*asked.records) if (results / file).is_file()}
-        for paper in asked.artifacts:
+        files = [file for file in asked.files(*asked.records) if (results / file).is_file()]
+        for paper in dict.fromkeys(file.split("/")[0] for file in files):
             studies = [s for s in named(f"papers.{paper}.records:STUDIES") if s.file in files and s.key]
             text += _agreement(paper.upper(), studies, results)
     return [*text, f"Tables: {tables}   Figures: {figures}   Rows: {results}", NEXT]
@@ -59,7 +59,7 @@ def _agreement(paper: str, studies: Collection[Study], results: Path) -> list[st
     better, worse, chaotic = (statuses.count(status) for status in (BETTER, WORSE, CHAOTIC))
     text = f"{paper:4} {len(statuses):5,} rows repeated: {statuses.count(SAME):5,} agree with the records"
     if better or worse:
-        text += f"; {better} reached a better optimum, {worse} another one"
+        text += f"; {better} reached a better optimum, {worse} a worse one"
     if chaotic:
         text += f"; {chaotic} depend on rounding, so that only their means are compared"
     return [text, *differences]

@@ -296,7 +296,7 @@ def fit_sparse(
         If the first evaluation fails: Kuu is singular (allow jitter), the pseudo-inputs are out of sight, or
         the sites do not converge.
     """
-    untimed, settings = settings, settings.timed()
+    original, settings = settings, settings.timed()
     model_parameters = settings.likelihood, settings.alpha, settings.mean, settings.jitter
     problem = sparse_search.Problem(X, y, *model_parameters, settings.options or Options(), settings.weights)
     if settings.optimise is None and settings.learn_mean:
@@ -308,7 +308,7 @@ def fit_sparse(
             if settings.optimise is None
             else _searched(problem, kernel, Z, settings, rng)
         )
-        problem = replace(model.problem, options=untimed.untimed(problem.options))
+        problem = replace(model.problem, options=original.untimed(problem.options))
         fitted = replace(model.fitted, problem=problem)
         return replace(model, fitted=fitted, correction=settings.correction)
     except NotPositiveDefinite as error:

@@ -109,26 +109,6 @@ def test_a_damaged_line_of_what_is_kept_is_none(tmp_path, damaged, instead):
     assert make_resumed(path, 0, 1) == {0: "0 to 2", 1: "0 to 1"}
 
 
-def test_lines_that_were_kept_without_sums_count(tmp_path):
-    path = tmp_path / "00-01.jsonl.gz"
-    make_resumed(path, 0, 1)
-    kept = tmp_path / "00-01.kept"
-    kept.write_text("".join(line[9:] + "\n" for line in kept.read_text().splitlines()))
-    assert make_resumed(tmp_path / "00-02.jsonl.gz", 0, 2) == {0: "0 to 1", 1: "0 to 1", 2: "0 to 2"}
-
-
-@pytest.mark.parametrize("damaged", [lambda x: x[:-2] + "]", lambda x: "{}", lambda x: '{"run": 3}'])
-def test_a_damaged_line_without_a_sum_is_none(damaged, tmp_path):
-    """It ended the job each time, until someone deleted the file."""
-    path = tmp_path / "00-01.jsonl.gz"
-    make_resumed(path, 0, 1)
-    kept = tmp_path / "00-01.kept"
-    first, second = (line[9:] for line in kept.read_text().splitlines())
-    kept.write_text(f"{damaged(first)}\n{second}\n")
-    assert make_resumed(tmp_path / "00-02.jsonl.gz", 0, 2) == {0: "0 to 2", 1: "0 to 1", 2: "0 to 2"}
-    assert make_resumed(path, 0, 1) == {0: "0 to 2", 1: "0 to 1"}
-
-
 def test_a_jobs_inputs_are_files_or_other_jobs():
     first = job("fits/first.gz")
     second = job("fits/second.gz", inputs={"start": first, "data": "x.h5", "raw": ("a", "b")})

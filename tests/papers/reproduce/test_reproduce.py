@@ -388,7 +388,7 @@ def ended(tmp_path, study, lines, tables=()):
     [
         (REGRESSION, "evaluations", 2, "2 rows repeated:     2 agree with the records"),
         (REGRESSION, "smse", 2, "1 agree with the records"),
-        (REGRESSION, "nlml", 0.5, "1 agree with the records; 1 reached a better optimum, 0 another one"),
+        (REGRESSION, "nlml", 0.5, "1 agree with the records; 1 reached a better optimum, 0 a worse one"),
         (FITS, "seconds", 2, "2 agree with the records"),
         (QP_FITS["as-released"], "variance", 2, "2 agree with the records"),
         (QP_FITS["as-released"], "ntll", 1.1, "1 agree with the records"),
@@ -418,7 +418,7 @@ def test_of_rows_that_depend_on_rounding_a_preview_compares_the_means(tmp_path):
         tmp_path / "b", QP_FITS["as-released"], lines.assign(ntll=lines["ntll"] + 0.01).to_dict("records")
     )
     assert [x for x in apart if "different" in x] == [
-        "     different: qp/as-released.csv.gz: mean ntll by 0.01"
+        "     different: qp/as-released.csv.gz: as-released wine12 vb-joint: mean ntll by 0.01"
     ]
 
 

@@ -29,8 +29,6 @@ DIFFERENT, NEVER, TOO_LITTLE = "NOT REPRODUCED", "NEVER SAMPLED", "SAMPLED TOO L
 STALE = "ANOTHER PROTOCOL THAN TODAY'S"
 MANY, SHOWN = 12, 3
 """Groups that a sentence can name, and that it names of more of them."""
-REASONS = (DIFFERENT, NEVER, TOO_LITTLE, STALE)
-"""Why something is loud, as the sentences of `loud` begin."""
 
 
 class Group(NamedTuple):
