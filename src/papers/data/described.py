@@ -67,11 +67,11 @@ def table(name: str, entry: Entry, paths: list[Path]) -> Table:
     place = _places(name, header, entry)
     used = tuple(c for c in range(len(header)) if c not in place["drop"])
     markers = entry.get("missing", [])
-    kept = [row for row in every if not any(is_missing(row.cells[c], markers) for c in used)]
-    if not kept:
+    complete = [row for row in every if not any(is_missing(row.cells[c], markers) for c in used)]
+    if not complete:
         raise DataError(f"set '{name}': each of its {len(every)} rows has a marker of what is missing")
     (target,), one_hot, remarks = place["target"], place["one_hot"], _quoted_lines(header, every)
-    return Table(name, header, kept, len(every) - len(kept), used, target, one_hot, remarks)
+    return Table(name, header, complete, len(every) - len(complete), used, target, one_hot, remarks)
 
 
 def coded(table: Table, entry: Entry) -> Raw:
@@ -219,8 +219,8 @@ def _places(name: str, header: tuple[str, ...], entry: Entry) -> dict[str, list[
             place = _place(header, column)
             if place is None:
                 often = "more than once" if column in header else "not"
-                known = f"{', '.join(header)}{_divided(header)}"
-                raise RegistryError(f"{where} is {often} in the file, which has: {known}")
+                listed = f"{', '.join(header)}{_divided(header)}"
+                raise RegistryError(f"{where} is {often} in the file, which has: {listed}")
             if isinstance(column, int) and _place(header, str(column)) not in (None, place):
                 raise RegistryError(
                     f'{where} is a place, and the name of another column: say "{column}" in quotes for '
@@ -242,8 +242,8 @@ def _place(header: tuple[str, ...], column: str | int) -> int | None:
 
 def _divided(header: tuple[str, ...]) -> str:
     """By what a header of one name seems to be divided, a question; empty if by nothing else."""
-    others = [letter for letter in ",;\t|" if len(header) == 1 and letter in header[0]]
-    return f" (is the delimiter {others[0]!r}?)" if others else ""
+    candidates = [letter for letter in ",;\t|" if len(header) == 1 and letter in header[0]]
+    return f" (is the delimiter {candidates[0]!r}?)" if candidates else ""
 
 
 def _quoted_lines(header: tuple[str, ...], rows: list[Row]) -> tuple[str, ...]:

@@ -37,8 +37,12 @@ class DownloadError(DataError):
     @property
     def brief(self) -> str:
         """Which file, and where to name a place that has it."""
-        what, tried, _ = str(self).partition("; tried:")
-        return f"{what}; set {MIRROR_VARIABLE} or --mirror to a folder or URL that has it" if tried else what
+        message, tried, _ = str(self).partition("; tried:")
+        return (
+            f"{message}; set {MIRROR_VARIABLE} or --mirror to a folder or URL that has it"
+            if tried
+            else message
+        )
 
 
 def fetch(

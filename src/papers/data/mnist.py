@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from papers.data.registry import Entry
 
 NAME = "mnist"
-PARTS = TRAIN, TEST = "train", "test"
+SUBSETS = TRAIN, TEST = "train", "test"
 BYTES = 8
 BRIGHTEST = 255.0
 
@@ -53,7 +53,7 @@ def entry(home: str | Path | None = None) -> Entry:
 def raw_files(home: str | Path | None = None) -> list[Entry]:
     """File entries: images and labels to train with, then those of the test."""
     files = load_registry(home)["files"]
-    return [files[key] for part in PARTS for key in entry(home)["files"][part]]
+    return [files[key] for subset in SUBSETS for key in entry(home)["files"][subset]]
 
 
 def load(home: str | Path | None = None, mirror: str | None = None) -> Digits:
@@ -73,8 +73,8 @@ def load(home: str | Path | None = None, mirror: str | None = None) -> Digits:
     paths = [fetch(file, home, mirror) for file in raw_files(home)]
     shapes = entry(home)["shapes"]
     arrays: list[np.ndarray] = []
-    for part, images, labels in zip(PARTS, paths[::2], paths[1::2], strict=True):
-        shape = tuple(shapes[part])
+    for subset, images, labels in zip(SUBSETS, paths[::2], paths[1::2], strict=True):
+        shape = tuple(shapes[subset])
         arrays += [_pixels(images, shape), _parity(labels, shape[0])]
     return Digits(*arrays)
 

@@ -105,8 +105,8 @@ def signs(rows: list[Row], column: int, positive: set[str], negative: set[str]) 
     """+1 [N] for labels in ``positive``, -1 for those in ``negative``, DataError for any other."""
     for row in rows:
         if row.cells[column] not in positive | negative:
-            known = sorted(positive | negative)
-            raise row.error(f"label '{row.cells[column]}' is not one of {known}")
+            labels = sorted(positive | negative)
+            raise row.error(f"label '{row.cells[column]}' is not one of {labels}")
     return np.where([row.cells[column] in positive for row in rows], 1.0, -1.0)
 
 
@@ -122,9 +122,9 @@ def last_column(
 
     def reader(path: Path) -> Raw:
         rows = rows_of(path, columns, delimiter)[lost:]
-        kept = [c for c in range(columns - 1) if c not in dropped]
+        used = [c for c in range(columns - 1) if c not in dropped]
         y = signs(rows, columns - 1, {positive}, {negative})
-        return Raw(numbers(rows, slice(0, columns - 1))[:, kept], y, tuple(f"column{c}" for c in kept))
+        return Raw(numbers(rows, slice(0, columns - 1))[:, used], y, tuple(f"column{c}" for c in used))
 
     return reader
 

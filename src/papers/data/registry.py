@@ -44,10 +44,10 @@ def data_home(explicit: str | Path | None = None) -> Path:
     DataError
         If there is no ``sources.yaml`` in it.
     """
-    said = os.environ.get(VARIABLE)
-    home = Path(explicit or said or OWN)
+    from_environment = os.environ.get(VARIABLE)
+    home = Path(explicit or from_environment or OWN)
     if not (home / "sources.yaml").is_file():
-        by = f", which {VARIABLE} names; unset it, or" if said and not explicit else ";"
+        by = f", which {VARIABLE} names; unset it, or" if from_environment and not explicit else ";"
         raise DataError(
             f"no sources.yaml in {home}{by} set {VARIABLE} to the data/ folder of a checkout of tilted"
         )
@@ -103,13 +103,13 @@ def validate(content: object, rules: dict[str, Any], path: Path) -> None:
 
     error = next(iter(Draft202012Validator(rules).iter_errors(content)), None)
     if error is not None:
-        where = "/".join(str(part) for part in error.absolute_path) or "top level"
+        where = "/".join(str(step) for step in error.absolute_path) or "top level"
         about = error.schema.get("description", "") if isinstance(error.schema, dict) else ""
-        what = about if about and error.validator == "not" else error.message
-        what += f" ({about})" if about and error.validator in ("pattern", "type") else ""
+        message = about if about and error.validator == "not" else error.message
+        message += f" ({about})" if about and error.validator in ("pattern", "type") else ""
         if error.validator == "additionalProperties" and error.absolute_path:
-            what += f"; known: {', '.join(error.schema['properties'])}"
-        raise RegistryError(f"{path}: {where}: {what}")
+            message += f"; known: {', '.join(error.schema['properties'])}"
+        raise RegistryError(f"{path}: {where}: {message}")
 
 
 def names_of(kind: str, home: str | Path | None = None) -> list[str]:
@@ -119,14 +119,18 @@ def names_of(kind: str, home: str | Path | None = None) -> list[str]:
 
 def entry(kind: str, name: str, home: str | Path | None = None) -> Entry:
     """The registry's entry of a set; DataError listing the known ones for an unknown name."""
-    known = load_registry(home)[kind]
-    if name not in known:
+    entries = load_registry(home)[kind]
+    if name not in entries:
         noun = "data" if kind == DATASETS else kind
-        others = [other for other in PAPERS if name in load_registry(home)[other]]
-        others.sort(key=lambda other: PAPERS[other] != PAPERS.get(kind))
-        near = f"; it is among the {NOUNS.get(others[0], others[0])} sets" if others else nearest(name, known)
-        raise DataError(f"unknown {noun} set '{name}'; known: {', '.join(known)}{near}")
-    return known[name]
+        sections = [section for section in PAPERS if name in load_registry(home)[section]]
+        sections.sort(key=lambda section: PAPERS[section] != PAPERS.get(kind))
+        near = (
+            f"; it is among the {NOUNS.get(sections[0], sections[0])} sets"
+            if sections
+            else nearest(name, entries)
+        )
+        raise DataError(f"unknown {noun} set '{name}'; known: {', '.join(entries)}{near}")
+    return entries[name]
 
 
 def files_of(kind: str, name: str, home: str | Path | None = None) -> list[Entry]:
@@ -171,8 +175,8 @@ def table_of_datasets(home: str | Path | None = None) -> list[dict[str, Any]]:
         for name in registry[kind]:
             about = entry(kind, name, home)
             size = shape_of(about, variant)
-            what = task or about["task"]
-            lines.append(_line(PAPERS[kind], name, about, what, size, files_of(kind, name, home), home))
+            purpose = task or about["task"]
+            lines.append(_line(PAPERS[kind], name, about, purpose, size, files_of(kind, name, home), home))
     for name, images in registry["images"].items():
         train, test = images["shapes"]["train"], images["shapes"]["test"]
         files = [registry["files"][key] for keys in images["files"].values() for key in keys]

@@ -23,8 +23,8 @@ def place(registry: dict[str, Any], variants: tuple[str, ...]) -> str:
     """Put the entries of ``sets`` into the other sections; what is wrong with one, or nothing."""
     used = {file["path"]: file for file in registry["files"].values()}
     for name, described in registry.get("sets", {}).items():
-        known = [registry[section] for section in ("datasets", "regression", "classification", "relaxed")]
-        if any(name in section for section in known):
+        sections = [registry[section] for section in ("datasets", "regression", "classification", "relaxed")]
+        if any(name in section for section in sections):
             return f"sets/{name}: there is a data set of this name already"
         for k, file in enumerate(described["files"]):
             if used.setdefault(file["path"], file)["sha256"] != file["sha256"]:

@@ -134,8 +134,8 @@ def _legacy_seed_i(dataset: Dataset, seed: int, fold: int) -> _Mask:
 
 def _legacy_every_row(dataset: Dataset, seed: int, fold: int) -> _Mask:
     mask = _legacy_shuffle(dataset, seed, fold)
-    left = 10 * (len(mask.order) // 10) + fold  # place of the remainder's row that this fold tests
-    return _Mask(mask.order, mask.test | (np.arange(len(mask.order)) == left))
+    extra = 10 * (len(mask.order) // 10) + fold  # place of the remainder's row that this fold tests
+    return _Mask(mask.order, mask.test | (np.arange(len(mask.order)) == extra))
 
 
 def _ten_folds(dataset: Dataset, seed: int, fold: int) -> _Mask:
@@ -155,9 +155,9 @@ def _stratified(dataset: Dataset, seed: int, fold: int) -> _Mask:
             f"differ, and it has {n_groups}"
         )
     splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
-    parts = list(splitter.split(dataset.X, dataset.y, groups))
+    pairs = list(splitter.split(dataset.X, dataset.y, groups))
     place = np.arange(len(dataset.y))
-    return _Mask(place, np.isin(place, parts[fold][1]))
+    return _Mask(place, np.isin(place, pairs[fold][1]))
 
 
 def _half_of_years(dataset: Dataset, seed: int, fold: int) -> _Mask:

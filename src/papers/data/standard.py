@@ -123,9 +123,9 @@ def load_with(
     if raw.X.shape != expected or raw.y.shape != expected[:1]:
         raise DataError(f"data set '{name}' ({variant}) has shape {raw.X.shape}, expected {expected}")
     if "labels" in about:
-        found, stated = [int(np.sum(raw.y > 0)), int(np.sum(raw.y < 0))], about["labels"][variant]
-        if found != stated:
-            raise DataError(f"data set '{name}' ({variant}) has {found} labels +1 and -1, expected {stated}")
+        labels, stated = [int(np.sum(raw.y > 0)), int(np.sum(raw.y < 0))], about["labels"][variant]
+        if labels != stated:
+            raise DataError(f"data set '{name}' ({variant}) has {labels} labels +1 and -1, expected {stated}")
     provenance: dict[str, object] = {
         "title": about["title"],
         "citation": about["citation"],
@@ -196,9 +196,9 @@ def read_standard(path: str | Path, name: str | None = None, variant: str | None
         raise DataError(f"{path} is corrupted ({error}); delete it and run again") from None
     if not intact:
         raise DataError(f"{path} is corrupted (content hash differs); delete it and run again")
-    for key, asked, given in (("set", name, identity[0]), ("variant", variant, identity[1])):
-        if asked not in (None, given):
-            raise DataError(f"{path} is of {key} '{given}', not '{asked}'")
+    for key, wanted, stored in (("set", name, identity[0]), ("variant", variant, identity[1])):
+        if wanted not in (None, stored):
+            raise DataError(f"{path} is of {key} '{stored}', not '{wanted}'")
     return Dataset(identity[0], identity[1], X, y, tuple(features), provenance, identity[2])
 
 

@@ -75,30 +75,30 @@ def write(
     """
     summary = table1.load(folder, Path(published_folder, PRINTED))
     studies = (TIMING, LOOKUP_ERRORS, LOOKUP_EFFECT, TRUTH, NEARER_FITS)
-    made = {study: records.find(study, folder) for study in studies}
-    notes, loud = standing.of(made, folder)
+    frames = {study: records.find(study, folder) for study in studies}
+    notes, loud = standing.of(frames, folder)
     variances = records.load(VARIANCES, folder)
     write_figures(summary, variances, Path(figures_folder))
     write_tables(summary, Path(tables_folder))
     _write_vb(summary, folder, Path(tables_folder), Path(figures_folder))
     exact = _write_truth(folder, Path(tables_folder), Path(figures_folder), notes[TRUTH])
-    if made[LOOKUP_ERRORS] is not None and made[LOOKUP_EFFECT] is not None:
-        _write_lookup(made[LOOKUP_ERRORS], made[LOOKUP_EFFECT], notes, Path(tables_folder))
+    if frames[LOOKUP_ERRORS] is not None and frames[LOOKUP_EFFECT] is not None:
+        _write_lookup(frames[LOOKUP_ERRORS], frames[LOOKUP_EFFECT], notes, Path(tables_folder))
     near = _write_nearer(folder, summary.fits, Path(tables_folder), Path(figures_folder))
     evidence = claims.Evidence(
-        _printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT], exact, near, variances
+        _printed(summary.fits), frames[TIMING], frames[LOOKUP_EFFECT], exact, near, variances
     )
-    beside = {claim: notes[study] for claim, study in STUDIED.items()}
-    return Written([claims.chapter(evidence, beside)], [*standing.loud(summary.groups), *loud])
+    notes_by_claim = {claim: notes[study] for claim, study in STUDIED.items()}
+    return Written([claims.chapter(evidence, notes_by_claim)], [*standing.loud(summary.groups), *loud])
 
 
 def findings(folder: Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
     """Some claims judged, with nothing written (errors as `write`)."""
     fits = ordered(load_fits(folder))
-    sampled = truth_records.read(folder) if {"QP10", *OURS} & set(names) else []
+    sampled = truth_records.read(folder) if {"QP10", *OWN_CLAIMS} & set(names) else []
     timed, effect = (records.find(study, folder) for study in (TIMING, LOOKUP_EFFECT))
     truth = truth_tables.summary(sampled) if sampled else None
-    near = _nearer(folder) if {*OURS} & set(names) else None
+    near = _nearer(folder) if {*OWN_CLAIMS} & set(names) else None
     variances = records.load(VARIANCES, folder) if "QP5" in names else None
     return claims.judge(claims.Evidence(_printed(fits), timed, effect, truth, near, variances), names)
 
@@ -118,8 +118,8 @@ def draw(name: str, folder: Path, figures_folder: Path) -> None:
         write_figures(summary, records.load(VARIANCES, folder), figures_folder, (name,))
 
 
-OURS = ("OURS1", "OURS2", "OURS3")
-STUDIED = {"QP10": TRUTH, "QP8": TIMING, "QP9": LOOKUP_EFFECT, **dict.fromkeys(OURS, NEARER_FITS)}
+OWN_CLAIMS = ("OURS1", "OURS2", "OURS3")
+STUDIED = {"QP10": TRUTH, "QP8": TIMING, "QP9": LOOKUP_EFFECT, **dict.fromkeys(OWN_CLAIMS, NEARER_FITS)}
 """Claim -> the study behind it, of which is said beside its numbers what was made again."""
 
 
@@ -167,8 +167,12 @@ def _figure_datasets(points: pd.DataFrame) -> dict[str, list[str]]:
     """Figure -> data sets with matched variances, in the table's order; figures with none are absent."""
     present = published.row_order(points["dataset"])
     counts = [name for name in present if published.is_counts(name)]
-    rest = [name for name in present if name not in counts]
-    return {name: shown for name, shown in zip(VARIANCE_FIGURES, (rest, counts), strict=True) if shown}
+    labelled = [name for name in present if name not in counts]
+    return {
+        name: datasets
+        for name, datasets in zip(VARIANCE_FIGURES, (labelled, counts), strict=True)
+        if datasets
+    }
 
 
 def _write_vb(summary: Summary, folder: str | Path, tables_folder: Path, figures_folder: Path) -> None:

@@ -66,23 +66,23 @@ def fold_in(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change
     """
     new = _collected(map(Path, paths))
     with files.alone(folder):
-        known = records.read_runs(folder)
+        runs = records.read_runs(folder)
         had = {study: records.load(study, folder) for study in new}
-        current = _current(had, new, known)
+        current = _current(had, new, runs)
         points = _fill_pairs(current)
-        merged = {study: merge(study, had[study], units, known) for study, units in new.items()}
+        merged = {study: merge(study, had[study], units, runs) for study, units in new.items()}
         before, after = _runs_of(had.values()), _runs_of(frame for frame, _, _ in merged.values())
         stands = {unit for unit, run in before.items() if after.get(unit) == run}
         frames, changes, fresh = {}, {}, []
-        for study, (frame, made, change) in merged.items():
+        for study, (frame, new_runs, change) in merged.items():
             frames[study], lost = _without_broken_pairs(frame, current.keys(), stands)
             note = f"{lost} QP fits lost the EP record they were compared with" if lost else ""
             changes[study.file] = change._replace(note="; ".join(filter(None, (change.note, note))))
-            fresh += made
+            fresh += new_runs
         if frames.keys() & set(FITS.values()):
             sound = _sound_variances(records.load(VARIANCES, folder), frames, current.keys(), stands, points)
-            frames[VARIANCES], made, _ = merge(VARIANCES, sound, points, known)
-            fresh += made
+            frames[VARIANCES], new_runs, _ = merge(VARIANCES, sound, points, runs)
+            fresh += new_runs
         records.save(folder, frames, fresh, {})
     return changes
 
@@ -121,10 +121,10 @@ def _current(
     """New seeds that are not older than their record."""
     date_of = {unit: known[run].date for unit, run in _runs_of(had.values()).items()}
     return {
-        unit: made
+        unit: entry
         for units in new.values()
-        for unit, made in units.items()
-        if made.stamp["date"] >= date_of.get(unit, "")
+        for unit, entry in units.items()
+        if entry.stamp["date"] >= date_of.get(unit, "")
     }
 
 
@@ -136,21 +136,21 @@ def _runs_of(frames: Iterable[pd.DataFrame]) -> dict[Unit, str]:
 def _fill_pairs(units: Mapping[Unit, Made]) -> Units:
     """Fill in the pairs of QP lines; the variances of these that figures draw, by `VARIANCES.unit`."""
     points: Units = {}
-    for (protocol, dataset, method, seed), made in units.items():
+    for (protocol, dataset, method, seed), entry in units.items():
         if method != "qp":
             continue
         partners = {name: units.get((protocol, dataset, name, seed)) for name in pairs.EP_METHODS}
         fits = {name: _fits_of(unit) for name, unit in partners.items() if unit}
         drawn = protocol in FITS and (is_counts(dataset) or seed < FIGURE_SEEDS)
-        for line in made.lines:
+        for line in entry.lines:
             fold = line["fold"]
-            beside = {name: by_fold[fold] for name, by_fold in fits.items() if fold in by_fold}
+            ep_fits = {name: by_fold[fold] for name, by_fold in fits.items() if fold in by_fold}
             if FIT in line:
                 where = protocol, dataset, seed, fold
-                for reference, matched in _pair(line, beside | {"qp": line[FIT]}, where):
+                for reference, matched in _pair(line, ep_fits | {"qp": line[FIT]}, where):
                     if drawn:
                         lines = list(_point_lines((*where, reference), *matched))
-                        points[*where, reference] = Made(lines, made.stamp, made.written)
+                        points[*where, reference] = Made(lines, entry.stamp, entry.written)
     return points
 
 

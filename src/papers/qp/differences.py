@@ -117,15 +117,15 @@ def jobs(names: Sequence[str] = (), seeds: int | None = None, block: int = 5) ->
     ValueError
         For a name that is not one of a difference with fits of its own; lists those.
     """
-    known = {difference.name: difference for difference in load() if difference.runs}
-    unknown = sorted(set(names) - set(known))
+    runnable = {difference.name: difference for difference in load() if difference.runs}
+    unknown = sorted(set(names) - set(runnable))
     if unknown:
-        raise ValueError(f"no difference '{unknown[0]}' to run; known: {', '.join(known)}")
+        raise ValueError(f"no difference '{unknown[0]}' to run; known: {', '.join(runnable)}")
     out = []
-    for name in names or known:
-        for dataset, n in known[name].rows.items():
+    for name in names or runnable:
+        for dataset, n in runnable[name].rows.items():
             n = n if seeds is None else min(n, seeds)
-            for _, (protocol, method) in known[name].sides.values():
+            for _, (protocol, method) in runnable[name].sides.values():
                 for first in range(0, n, block):
                     out.append((protocol, dataset, method, first, min(first + block, n) - 1))
     return out
@@ -254,17 +254,17 @@ def _section(table: pd.DataFrame, name: str) -> str:
         return "\nNot measured yet.\n"
     methods = list(dict.fromkeys(measured["method"]))
     by_itself = [(m, metric) for m in methods if m != GAP for metric in FIELDS]
-    shown = by_itself + [(GAP, metric) for metric in ("NTLL", AHEAD) if GAP in methods]
-    names = [f"{NAMES[m]}, {metric}" if metric != AHEAD else "QP ahead" for m, metric in shown]
+    columns = by_itself + [(GAP, metric) for metric in ("NTLL", AHEAD) if GAP in methods]
+    names = [f"{NAMES[m]}, {metric}" if metric != AHEAD else "QP ahead" for m, metric in columns]
     header = ["Row", "Seeds", *names]
     cells = []
     for row, lines in measured.groupby("row", sort=False):
         by_name = {(line.method, line.metric): line for line in lines.itertuples()}
         seeds = dict.fromkeys(str(line.n_seeds) for line in by_name.values())
         cells.append(
-            [row, "/".join(seeds), *(_cell(by_name[key]) if key in by_name else "" for key in shown)]
+            [row, "/".join(seeds), *(_cell(by_name[key]) if key in by_name else "" for key in columns)]
         )
-    text = [*grid(header, "lr" + "r" * len(shown), cells)]
+    text = [*grid(header, "lr" + "r" * len(columns), cells)]
     unconverged = list(_unconverged(measured))
     return "\n".join(["", *text, *(["", *items(unconverged)] if unconverged else []), ""])
 

@@ -105,13 +105,13 @@ def predictive_variances(
     points = variances[variances["dataset"].isin(datasets)]
     main, moved = (points[points["reference"] == name] for name in REFERENCES)
     kinds = ((main, _dots), (moved, _rings))
-    shown = [(matched, look(len(matched))) for matched, look in kinds if len(matched)]
-    with style.drawing(path_stem, (4.2, 4.4 + 1.35 * len(shown))) as figure:
-        heights = (3.0, *[1.0] * len(shown))
+    panels = [(matched, look(len(matched))) for matched, look in kinds if len(matched)]
+    with style.drawing(path_stem, (4.2, 4.4 + 1.35 * len(panels))) as figure:
+        heights = (3.0, *[1.0] * len(panels))
         upper, *lower = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         _scatter(upper, main, moved, counts, _main_label(datasets))
         _remarks(upper, counts, _drawn(frame, points, datasets))
-        for axes, (matched, look) in zip(lower, shown, strict=True):
+        for axes, (matched, look) in zip(lower, panels, strict=True):
             _difference(axes, matched, look | {"markersize": 2.6})
             axes.sharey(lower[0])
         upper.set_title(title)
@@ -146,8 +146,8 @@ def _scatter(axes: Axes, main: pd.DataFrame, moved: pd.DataFrame, counts: pairs.
 def _remarks(axes: Axes, counts: pairs.Counts, drawn: str) -> None:
     """Corner text: what is drawn, what has no pair, what did not converge."""
     remarks = [
-        f"{count:,} {'fold' if count == 1 else 'folds'} {what}"
-        for count, what in (
+        f"{count:,} {'fold' if count == 1 else 'folds'} {clause}"
+        for count, clause in (
             (counts.n_unpaired, "without a pair"),
             (counts.n_unconverged, "with a fit not converged"),
         )
@@ -216,15 +216,15 @@ def figure_table1(
     path_stem, title : str
         Of `style.drawing`; above the figure.
     """
-    shown = table[table["published_mean"].notna() & table["mean"].notna()]
+    compared = table[table["published_mean"].notna() & table["mean"].notna()]
     rows = [row for row in dict.fromkeys(table["row"]) if n_seeds(row)]
-    methods = method_order(list(shown["method"]))
+    methods = method_order(list(compared["method"]))
     with style.drawing(path_stem, (6.9, 1.3 + 0.42 * len(rows))) as figure:
         panels = figure.subplots(1, 2, sharey=True)
         for axes, metric in zip(panels, METRICS, strict=True):
-            _differences(axes, shown[shown["metric"] == metric], rows, methods)
+            _differences(axes, compared[compared["metric"] == metric], rows, methods)
             axes.set_xlabel(AXIS_LABELS[metric])
-        style.row_axis(panels, [_row_label(shown, row) for row in rows])
+        style.row_axis(panels, [_row_label(compared, row) for row in rows])
         figure.suptitle(title, fontsize=9.0)
         figure.legend(handles=_method_handles(methods), loc="outside lower center", ncols=3)
 

@@ -136,13 +136,13 @@ def run_cell(
     for name in names:
         if kernel is None:
             source = cell.spec.get("start", name + protocols.TUNE)
-            made = {name: scored.failed(f"no start, '{source}' failed", 0.0)}
+            scores = {name: scored.failed(f"no start, '{source}' failed", 0.0)}
         elif cell.spec["rule"] == "vb-joint":
-            made = _attempt_joint(cell, kernel, name)
+            scores = _attempt_joint(cell, kernel, name)
         else:
             record, kernel, sites = _attempt(cell, kernel, sites, optimise, table)
-            made = {name: record}
-        records += [{**identity, "method": called, **record} for called, record in made.items()]
+            scores = {name: record}
+        records += [{**identity, "method": called, **record} for called, record in scores.items()]
     return records
 
 
@@ -203,13 +203,13 @@ def _attempt(
             fitted, sites = _fit_as_released(cell, kernel, sites)
         else:
             fitted = _fit(cell, kernel, sites, optimise, table)
-        grade, given = cell.spec.get("correction"), (cell.likelihood, cell.points, fitted)
+        grade, arguments = cell.spec.get("correction"), (cell.likelihood, cell.points, fitted)
         if grade is not None:
-            record = scored.corrected(*given, grade)
+            record = scored.corrected(*arguments, grade)
         elif cell.spec.get("optimise") == CORRECTED:
-            record = scored.of_corrected_evidence(*given)
+            record = scored.of_corrected_evidence(*arguments)
         else:
-            record = scored.stable(*given)
+            record = scored.stable(*arguments)
     except scored.FAILURES as error:
         return scored.failure(error, began), None, None
     assert isinstance(fitted.kernel, SquaredExponential), "a search keeps the kind of its kernel"

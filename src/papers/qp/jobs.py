@@ -45,13 +45,13 @@ def jobs(config: Config) -> Iterator[Job]:
     ValueError
         For a data set, method or difference that does not exist, with its place in the configuration.
     """
-    for asked in (_fits, _differences, _truth, _effects):
-        yield from asked(config)
+    for generate in (_fits, _differences, _truth, _effects):
+        yield from generate(config)
 
 
 def _fits(config: Config) -> Iterator[Job]:
-    for protocol, part in config.get("qp", {}).items():
-        for grid in _grids(part):
+    for protocol, section in config.get("qp", {}).items():
+        for grid in _grids(section):
             try:
                 yield from _of_grid(protocol, grid)
             except ValueError as error:
@@ -79,9 +79,9 @@ def _fit(protocol: str, dataset: str, method: str, first: int, last: int, record
     inputs: dict[str, Any] = {"data": _standard(choices["variant"], dataset)}
     modules = [FITS, _module("inference", spec["rule"]), _module("likelihoods", choices["likelihood"])]
     if "start" in spec:
-        other = protocols.job_of(protocols.block(protocol, task)["methods"], spec["start"])
-        assert other is not None, "methods start from others of their protocol"
-        inputs["start"] = _fit(protocol, dataset, other, first, last, "")
+        start_method = protocols.job_of(protocols.block(protocol, task)["methods"], spec["start"])
+        assert start_method is not None, "methods start from others of their protocol"
+        inputs["start"] = _fit(protocol, dataset, start_method, first, last, "")
     if spec.get("lookup") == "certified":
         inputs["table"] = _certified_table()
         modules.append(LOOKUP)
@@ -274,7 +274,7 @@ def figures(config: Config) -> list[str]:
     """Figures that the rows and methods of a configuration allow."""
     if "qp" not in config:
         return []
-    drawn = [f"{protocol}/{name}" for protocol, part in config["qp"].items() for name in _figures(part)]
+    drawn = [f"{protocol}/{name}" for protocol, section in config["qp"].items() for name in _figures(section)]
     drawn += ["qp_truth", "qp_nearer"] if "truth" in config else []
     drawn += ["qp_calibration"] if any(task_of(name) != "counts" for name in config.get("truth", {})) else []
     drawn += ["as-released/vb_column"] if _replays_vb(config) else []

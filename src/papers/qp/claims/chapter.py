@@ -70,13 +70,13 @@ def similar_errors(fits: pd.DataFrame, protocol: str) -> list[Block]:
         matched = paired(fits, first, "qp", TE.column)
         prints = [_printed(matched.get(name)) for name in CLASSIFICATION]
         lines = tuple(
-            replace(line, note=joined(f"prints {' and '.join(what)}" if what else "", line.note))
-            for line, what in zip(tested(family), prints, strict=True)
+            replace(line, note=joined(f"prints {' and '.join(means)}" if means else "", line.note))
+            for line, means in zip(tested(family), prints, strict=True)
         )
         shown_alike = [first == second for first, second in filter(None, prints)]
         same = f"both means print alike on {sum(shown_alike)} of {len(shown_alike)} rows"
-        alike = same if shown_alike else ""
-        remark = joined(alike, fallback(fits, protocol, first, CLASSIFICATION))
+        agreement = same if shown_alike else ""
+        remark = joined(agreement, fallback(fits, protocol, first, CLASSIFICATION))
         blocks.append(Block(name, test, lines, remark, best=0.0))
     return blocks
 
@@ -164,13 +164,13 @@ def worse_vb(fits: pd.DataFrame, protocol: str) -> list[Block]:
 
 
 def _worse(fits: pd.DataFrame, method: str, score: Score) -> Block:
-    rest = [name for name in ROWS if name != "cancer"]
-    against = [(f"{method} - {other.upper()}", method, other) for other in ("ep", "qp")]
-    by_method = [drafts(fits, rest, *names, score, noticeably_higher) for names in against]
+    datasets = [name for name in ROWS if name != "cancer"]
+    against = [(f"{method} - {reference.upper()}", method, reference) for reference in ("ep", "qp")]
+    by_method = [drafts(fits, datasets, *names, score, noticeably_higher) for names in against]
     family = [draft for row in zip(*by_method, strict=True) for draft in row]
     apart = [drafts(fits, ["cancer"], *names, score, noticeably_higher)[0] for names in against]
     lines = (*tested(family), *shown(tested(apart)))
-    return Block(f"{method}, {score.name}", PAIRED_TEST, lines, unfinished(fits, method, "ep", rest))
+    return Block(f"{method}, {score.name}", PAIRED_TEST, lines, unfinished(fits, method, "ep", datasets))
 
 
 # All claims
@@ -221,10 +221,10 @@ def judge(evidence: Evidence, names: Collection[str] = tuple(CLAIMS)) -> list[Fi
     fits = evidence.fits
     by_protocol = {name: fits[fits["protocol"] == name] for name in protocols.names()}
     return [
-        finding(claim, name, blocks(ours, evidence, name))
+        finding(claim, name, blocks(protocol_fits, evidence, name))
         for claim, blocks in CLAIMS.items()
         if claim in names
-        for name, ours in by_protocol.items()
+        for name, protocol_fits in by_protocol.items()
     ]
 
 

@@ -133,19 +133,19 @@ def _fewest_seeds(fits: pd.DataFrame, datasets: Sequence[str]) -> int:
 
 def _ranked(fits: pd.DataFrame, method: str) -> list[Line]:
     """QP against EP, and VB against both."""
-    parts = (
+    contrasts = (
         (QP_LOWER, "EP - QP", "ep", "qp"),
         ("VB the worst", f"{method} - EP", method, "ep"),
         ("VB the worst", f"{method} - QP", method, "qp"),
     )
     family = [
         draft
-        for row, quantity, first, second in parts
+        for row, quantity, first, second in contrasts
         for draft in drafts(
             fits, ["coal"], quantity, first, second, SLIGHT if row == QP_LOWER else NTLL, higher
         )
     ]
-    return [replace(line, row=row) for line, (row, *_) in zip(tested(family), parts, strict=True)]
+    return [replace(line, row=row) for line, (row, *_) in zip(tested(family), contrasts, strict=True)]
 
 
 def _unmoved(fits: pd.DataFrame) -> tuple[Line, ...]:
@@ -172,7 +172,7 @@ def _largest_ratio(fits: pd.DataFrame, dataset: str, exceeded: str) -> Line:
     unconverged = int((matched["outcome"] != OK).sum())
     counts = ((len(qp) - len(matched), "fold without a pair"), (unconverged, "fit of QP not converged"))
     notes = [f"{above} of {n} points above by more than 1e-9"]
-    notes += [counted(count, what) for count, what in counts if count]
+    notes += [counted(count, noun) for count, noun in counts if count]
     sample = Inference(YES if high <= ACCURACY else exceeded, low, high)
     return Line(ROWS[dataset], LARGEST, "excess", high, sample=sample, n=n, note="; ".join(notes))
 
@@ -193,8 +193,11 @@ def premise(table: pd.DataFrame | None, protocol: str) -> list[Block]:
     protocol : str
         Other protocols than that of the ground truth have no data.
     """
-    ours = table if protocol == truth.PROTOCOL else None
-    return [_against_exact(ours, "test", "test latents"), _against_exact(ours, "train", "training latents")]
+    sampled = table if protocol == truth.PROTOCOL else None
+    return [
+        _against_exact(sampled, "test", "test latents"),
+        _against_exact(sampled, "train", "training latents"),
+    ]
 
 
 def _against_exact(table: pd.DataFrame | None, part: str, name: str) -> Block:
@@ -212,8 +215,8 @@ def _against_exact(table: pd.DataFrame | None, part: str, name: str) -> Block:
             lines += nothing
     remark = _sides(lines) if table is not None else f"ground truth was sampled under {truth.PROTOCOL} alone"
     ep = None if table is None else table[(table["method"] == "ep") & (table["part"] == part)]
-    whole = 0 if ep is None else int((ep["splits"] >= TEN).sum())
-    return Block(name, test, tuple(lines), remark, {"rows of ten splits": whole})
+    complete = 0 if ep is None else int((ep["splits"] >= TEN).sum())
+    return Block(name, test, tuple(lines), remark, {"rows of ten splits": complete})
 
 
 def _of_row(by_method: dict[str, Any]) -> list[Line]:

@@ -56,9 +56,9 @@ OF_PAPER = "as-described"
 """The paper's table, as a projection."""
 
 HIGH_DIMENSIONAL = ("ionosphere", "sonar")
-"""The rows with more than 30 features (34 and 60); the `REST` has at most `FEW`."""
+"""The rows with more than 30 features (34 and 60); those in `LOW_DIMENSIONAL` have at most `FEW`."""
 
-REST = tuple(name for name in CLASSIFICATION if name not in HIGH_DIMENSIONAL)
+LOW_DIMENSIONAL = tuple(name for name in CLASSIFICATION if name not in HIGH_DIMENSIONAL)
 FEW = 13
 LEGEND = """\
 QP at the hyperparameters it starts from, by quadrature and with each table. Compared: folds on which both
@@ -163,8 +163,8 @@ def _again(fits_of: Mapping[str, Study], lines: pd.DataFrame, context: Context) 
             yield line, f"no recorded fit to start from, seed {where[0]}, fold {where[1]}"
             continue
         if where not in done:
-            made = _effects(dataset, protocol, where, kernel_of(start), certified_table())
-            done[where] = {each["projection"]: each for each in made}
+            rows = _effects(dataset, protocol, where, kernel_of(start), certified_table())
+            done[where] = {each["projection"]: each for each in rows}
         yield line, [compared(FIXED, context.study, line, done[where][line["projection"]])]
 
 
@@ -219,10 +219,11 @@ def unstable(effect: pd.DataFrame | None, protocol: str) -> list[Block]:
     for projection, most in ((OF_PAPER, OUTSIDE), ("certified", 1.0)):
         folds = _both(effect, protocol, projection)
         telling = folds[folds["outside_box_exact"] <= most]
-        high, low = (telling[telling["dataset"].isin(names)] for names in (HIGH_DIMENSIONAL, REST))
+        high, low = (telling[telling["dataset"].isin(names)] for names in (HIGH_DIMENSIONAL, LOW_DIMENSIONAL))
         decides = _decided(_lost("IonoS and Sonar", high), high, low)
         apart = [
-            _lost(ROWS[name], telling[telling["dataset"] == name]) for name in (*HIGH_DIMENSIONAL, *REST)
+            _lost(ROWS[name], telling[telling["dataset"] == name])
+            for name in (*HIGH_DIMENSIONAL, *LOW_DIMENSIONAL)
         ]
         lines = (decides, *shown([_lost(f"at most {FEW} features", low), *apart]))
         run, can_tell = (frame["dataset"].value_counts() for frame in (folds, telling))
@@ -244,10 +245,10 @@ def _both(effect: pd.DataFrame | None, protocol: str, projection: str) -> pd.Dat
 
     if effect is None:
         return pd.DataFrame(columns=[*COLUMNS, "outside_box_exact"])
-    ours = effect[effect["protocol"] == protocol]
-    exact = ours[(ours["projection"] == "quadrature") & ours["converged"]]
-    made = ours[ours["projection"] == projection]
-    return made.merge(exact, on=["dataset", "seed", "fold"], suffixes=("", "_exact"))
+    selected = effect[effect["protocol"] == protocol]
+    exact = selected[(selected["projection"] == "quadrature") & selected["converged"]]
+    by_table = selected[selected["projection"] == projection]
+    return by_table.merge(exact, on=["dataset", "seed", "fold"], suffixes=("", "_exact"))
 
 
 def _lost(row: str, folds: pd.DataFrame) -> Line:
@@ -271,8 +272,8 @@ def _decided(line: Line, high: pd.DataFrame, low: pd.DataFrame) -> Line:
 
     if not line.n:
         return line
-    lost, others = ((~folds["converged"].astype(bool)).sum() for folds in (high, low))
-    table = [[lost, len(high) - lost], [others, len(low) - others]]
+    lost, lost_low = ((~folds["converged"].astype(bool)).sum() for folds in (high, low))
+    table = [[lost, len(high) - lost], [lost_low, len(low) - lost_low]]
     p = float(stats.fisher_exact(table, alternative="greater").pvalue) if len(low) else math.nan
     if not lost:
         status = NO if line.sample.high < RARE else UNDECIDED
@@ -281,5 +282,5 @@ def _decided(line: Line, high: pd.DataFrame, low: pd.DataFrame) -> Line:
     elif p < statistics.ALPHA:
         status = YES
     else:
-        status = NO if lost * len(low) <= others * len(high) else UNDECIDED
+        status = NO if lost * len(low) <= lost_low * len(high) else UNDECIDED
     return replace(line, sample=replace(line.sample, status=status, p=p))
