@@ -46,18 +46,18 @@ class Digits:
 
 
 def entry(home: str | Path | None = None) -> Entry:
-    """The registry's entry."""
+    """Return the registry's entry."""
     return load_registry(home)["images"][NAME]
 
 
 def raw_files(home: str | Path | None = None) -> list[Entry]:
-    """File entries: images and labels to train with, then those of the test."""
+    """Return the file entries: images and labels of the training set, then of the test set."""
     files = load_registry(home)["files"]
     return [files[key] for subset in SUBSETS for key in entry(home)["files"][subset]]
 
 
 def load(home: str | Path | None = None, mirror: str | None = None) -> Digits:
-    """Load the digits, downloading the files that are not there.
+    """Load the digits; download the files that are absent.
 
     Parameters
     ----------
@@ -80,12 +80,12 @@ def load(home: str | Path | None = None, mirror: str | None = None) -> Digits:
 
 
 def _pixels(path: Path, shape: tuple[int, ...]) -> np.ndarray:
-    """Pixels [N, D] from 0 to 1."""
+    """Return pixels [N, D] from 0 to 1."""
     return _shaped(path, shape).reshape(shape[0], -1) / BRIGHTEST
 
 
 def _parity(path: Path, n: int) -> np.ndarray:
-    """+1 for even, -1 for odd labels [N]."""
+    """Return +1 for even and -1 for odd labels [N]."""
     digits = _shaped(path, (n,))
     if np.any(digits > 9):
         row = int(np.argmax(digits > 9))
@@ -101,7 +101,7 @@ def _shaped(path: Path, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """Unsigned bytes of a gzipped idx file, in its shape.
+    """Return the unsigned bytes of a gzipped idx file, in its shape.
 
     Raises
     ------

@@ -26,17 +26,17 @@ OWN = Path(__file__).resolve().parents[3] / "data"
 
 
 class DataError(MissingData):
-    """Data or its registry is not what it must be; the message names the file and what is wrong."""
+    """An error in data or in their registry; the message names the file and the error."""
 
 
 class RegistryError(DataError):
-    """``sources.yaml`` is not valid; the message names the offending entry."""
+    """An error in ``sources.yaml``; the message names the offending entry."""
 
 
 def data_home(explicit: str | Path | None = None) -> Path:
-    """The folder with ``sources.yaml``, ``raw/`` and ``standard/``.
+    """Return the folder with ``sources.yaml``, ``raw/`` and ``standard/``.
 
-    The argument, else the environment variable ``TILTED_DATA``, else ``data/`` of the source checkout
+    This is the argument, else the environment variable ``TILTED_DATA``, else ``data/`` of the source checkout
     that this package is installed from.
 
     Raises
@@ -55,7 +55,7 @@ def data_home(explicit: str | Path | None = None) -> Path:
 
 
 def load_registry(home: str | Path | None = None) -> Entry:
-    """The validated registry, entries of ``sets`` also where sets of their task are (`papers.data.sets`).
+    """Return the validated registry, with the entries of ``sets`` also in the sections of their tasks.
 
     Raises
     ------
@@ -92,13 +92,13 @@ def _load(path: Path, _stamp: int) -> Entry:
 
 
 def schema() -> dict[str, Any]:
-    """What the registry may say, as JSON Schema."""
+    """Return the JSON Schema of the registry."""
     content = Path(__file__).with_name("sources.schema.json").read_text(encoding="utf-8")
     return dict(json.loads(content))
 
 
 def validate(content: object, rules: dict[str, Any], path: Path) -> None:
-    """RegistryError naming the place of the first thing that the rules, a JSON Schema, do not allow."""
+    """Raise RegistryError for the first entry that the rules, a JSON Schema, do not allow; name its place."""
     from jsonschema import Draft202012Validator
 
     error = next(iter(Draft202012Validator(rules).iter_errors(content)), None)
@@ -113,12 +113,12 @@ def validate(content: object, rules: dict[str, Any], path: Path) -> None:
 
 
 def names_of(kind: str, home: str | Path | None = None) -> list[str]:
-    """Names of the sets of a kind."""
+    """Return the names of the sets of a kind."""
     return list(load_registry(home)[kind])
 
 
 def entry(kind: str, name: str, home: str | Path | None = None) -> Entry:
-    """The registry's entry of a set; DataError listing the known ones for an unknown name."""
+    """Return the registry's entry of a set; DataError for an unknown name lists the known ones."""
     entries = load_registry(home)[kind]
     if name not in entries:
         noun = "data" if kind == DATASETS else kind
@@ -134,7 +134,7 @@ def entry(kind: str, name: str, home: str | Path | None = None) -> Entry:
 
 
 def files_of(kind: str, name: str, home: str | Path | None = None) -> list[Entry]:
-    """File entries of a set, in order (none for a bundled one); errors as `entry`."""
+    """Return the file entries of a set, in order (none for a bundled one); errors as `entry`."""
     files = load_registry(home)["files"]
     return [files[key] for key in _keys(entry(kind, name, home))]
 
@@ -150,12 +150,12 @@ raw_files = partial(files_of, DATASETS)
 
 
 def task_of(name: str, home: str | Path | None = None) -> str:
-    """Task of one of these, "classification" or "counts"; errors as `entry`."""
+    """Return the task of a set of the QP paper, "classification" or "counts"; errors as `entry`."""
     return entry_of(name, home)["task"]
 
 
 def file_entry(path: str, home: str | Path | None = None) -> Entry:
-    """The registry's entry of the raw file stored as ``path``; DataError if there is none."""
+    """Return the registry's entry of the raw file stored as ``path``; DataError if there is none."""
     for file in load_registry(home)["files"].values():
         if file["path"] == path:
             return file
@@ -163,12 +163,12 @@ def file_entry(path: str, home: str | Path | None = None) -> Entry:
 
 
 def shape_of(entry: Entry, variant: str) -> list[int]:
-    """Rows and features of a set in a variant."""
+    """Return rows and features of a set in a variant."""
     return entry["shape"] if "shape" in entry else entry["shapes"][variant]
 
 
 def table_of_datasets(home: str | Path | None = None) -> list[dict[str, Any]]:
-    """One row a set, of every paper: name, row of its table, task, size, whether it is here, source."""
+    """Return one row for each set of every paper: name, table row, task, size, state of download, source."""
     registry = load_registry(home)
     lines = []
     for kind, (task, variant) in TASKS.items():

@@ -1,8 +1,8 @@
 """Data sets in memory and as standard files (HDF5: X, y, feature names, provenance).
 
-A standard file starts with a user block of 512 bytes that holds the sha256 of everything after it,
-checked before the HDF5 library sees a byte: on a damaged file the library may crash the process.
-It says of which set, kind and variant it is.
+A standard file starts with a user block of 512 bytes that holds the sha256 of everything after it. The sha256
+is verified before the HDF5 library reads a byte, since a damaged file may crash the library. The file names
+its set, kind and variant.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Dataset:
 
     @property
     def counts(self) -> bool:
-        """Whether y are counts and no labels, of which some are -1."""
+        """Test if y are counts; labels are -1 for some rows."""
         return bool(np.all(self.y >= 0))
 
 
@@ -137,7 +137,7 @@ def load_with(
 
 
 def content_hash(X: np.ndarray, y: np.ndarray) -> str:
-    """sha256 of the numbers, in C order and little endian."""
+    """Return the sha256 of the numbers, in C order and little endian."""
     digest = hashlib.sha256()
     for array in (X, y):
         digest.update(repr(array.shape).encode())
@@ -203,7 +203,7 @@ def read_standard(path: str | Path, name: str | None = None, variant: str | None
 
 
 def _intact_bytes(path: str | Path) -> bytes:
-    """The whole file, once what follows its user block has the sha256 written there."""
+    """Return the whole file after a check of its sha256 in the user block."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
