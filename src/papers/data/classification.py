@@ -1,11 +1,11 @@
 """The classification sets of the Power-EP paper, in two protocols [Bui et al. 2017, section 4.3, table 2].
 
 ``as-released``
-   The sets as the paper's counts show them. Breast, iono, pima and sonar lack their first complete record,
-   as if a reader took it for a header. Breast has its id as a feature. The target of australian is its first
-   column, and its label is a feature.
+    The sets as the paper's counts show them. Breast, iono, pima and sonar lack their first complete record,
+    as if a reader took it for a header. Breast has its id as a feature. The target of australian is its first
+    column, and its label is a feature.
 ``corrected``
-   The sets with every record and the true label, without ids and constant columns.
+    The sets with every record and the true label, without ids and constant columns.
 
 A described set (`described`) is the same in both protocols.
 

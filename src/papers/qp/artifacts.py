@@ -1,4 +1,4 @@
-"""The records of the QP paper to its tables, figures and chapter of the audit."""
+"""Tables, figures and the audit's chapter of the QP paper, from its records."""
 
 from __future__ import annotations
 
@@ -54,8 +54,10 @@ VARIANCE_FIGURES = {"figure1a": "Classification", "figure1b": "Poisson regressio
 def write(
     folder: str | Path, tables_folder: str | Path, figures_folder: str | Path, published_folder: str | Path
 ) -> Written:
-    """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, ``vb_column.{csv,md}``, ground truth,
-    lookup tables and figures.
+    """Write all tables, pages and figures of the paper, and return its chapter of the audit.
+
+    The files are ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, ``vb_column.{csv,md}``, and those of
+    the ground truth, the lookup tables and the figures.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ def write(
 
 
 def findings(folder: Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
-    """Some claims judged, with nothing written (errors as `write`)."""
+    """Judge some claims and write nothing (errors as `write`)."""
     fits = ordered(load_fits(folder))
     sampled = truth_records.read(folder) if {"QP10", *OWN_CLAIMS} & set(names) else []
     timed, effect = (records.find(study, folder) for study in (TIMING, LOOKUP_EFFECT))
@@ -104,7 +106,7 @@ def findings(folder: Path, published_folder: Path, names: Collection[str]) -> li
 
 
 def draw(name: str, folder: Path, figures_folder: Path) -> None:
-    """Draw one figure, under every protocol; tables that come with it go into the figures' folder."""
+    """Draw one figure, under every protocol; its tables go into the figures' folder."""
     summary = table1.load(folder, CHECKOUT / "data" / "published" / PRINTED)
     if name == TRUTH_FIGURE:
         _write_truth(folder, figures_folder, figures_folder, [])
@@ -136,7 +138,7 @@ def write_tables(summary: Summary, folder: Path) -> None:
 
 
 def _printed(fits: pd.DataFrame) -> pd.DataFrame:
-    """Fits of the data sets that the paper's claims are about."""
+    """Return the fits of the data sets that the paper's claims are about."""
     return fits[fits["dataset"].isin(published.ROWS)]
 
 
@@ -147,7 +149,7 @@ DRAWN = (*VARIANCE_FIGURES, "paired", "published")
 def write_figures(
     summary: Summary, variances: pd.DataFrame, folder: Path, names: Collection[str] = DRAWN
 ) -> None:
-    """Write figures, by default all, of every protocol that has something to draw."""
+    """Write figures, by default all, of every protocol that has data for them."""
     for protocol, fits in summary.fits.groupby("protocol", sort=False):
         points = variances[variances["protocol"] == protocol]
         drawn = {name: sets for name, sets in _figure_datasets(points).items() if name in names}
@@ -164,7 +166,7 @@ def write_figures(
 
 
 def _figure_datasets(points: pd.DataFrame) -> dict[str, list[str]]:
-    """Figure -> data sets with matched variances, in the table's order; figures with none are absent."""
+    """Map each figure to its data sets with matched variances, in table order; omit figures without any."""
     present = published.row_order(points["dataset"])
     counts = [name for name in present if published.is_counts(name)]
     labelled = [name for name in present if name not in counts]
@@ -176,7 +178,7 @@ def _figure_datasets(points: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def _write_vb(summary: Summary, folder: str | Path, tables_folder: Path, figures_folder: Path) -> None:
-    """Write the VB column step by step; its figure, if there are fits scored as released."""
+    """Write the VB column step by step, and its figure if some fits are scored as released."""
     import pandas as pd
 
     fits = pd.concat([_printed(summary.fits), records.load(DIFFERENCES, folder)], ignore_index=True)
@@ -201,7 +203,7 @@ def _write_truth(
 
 
 def _nearer(folder: str | Path) -> pd.DataFrame | None:
-    """How near the approximations come; None without records of them."""
+    """Return the errors of the approximations against the exact posterior; None without records."""
     fits, latents = (records.find(study, folder) for study in (NEARER_FITS, NEARER_LATENTS))
     sampled = truth_records.read(folder)
     return None if fits is None or latents is None else nearer_tables.summary(fits, latents, sampled)
@@ -210,7 +212,7 @@ def _nearer(folder: str | Path) -> pd.DataFrame | None:
 def _write_nearer(
     folder: str | Path, fits: pd.DataFrame, tables_folder: Path, figures_folder: Path
 ) -> pd.DataFrame | None:
-    """Write ``qp_nearer.{csv,md}`` and the figure, if there are records; what they say."""
+    """Write ``qp_nearer.{csv,md}`` and the figures, if there are records; return the table."""
     table = _nearer(folder)
     if table is not None:
         nearer_pages.write(table, fits, tables_folder)

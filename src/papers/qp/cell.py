@@ -18,7 +18,7 @@ PREFIX = "qp:"
 
 
 def hyperparameters(text: str) -> SquaredExponential:
-    """Kernel from ``variance=V,lengthscale=L`` (ARD: ``lengthscale=L1:L2:...``).
+    """Return the kernel of ``variance=V,lengthscale=L`` (ARD: ``lengthscale=L1:L2:...``).
 
     Raises
     ------
@@ -51,7 +51,9 @@ def fitted(
     fixed: SquaredExponential | None = None,
     mirror: str | None = None,
 ) -> dict[str, Any]:
-    """Record of a cell; a method that starts from another's hyperparameters has this fitted first.
+    """Return the record of a cell.
+
+    A method may start from the hyperparameters of another. That method is then fitted first.
 
     Parameters
     ----------
@@ -88,7 +90,10 @@ def fitted(
 
 
 def _unknown(name: str) -> str:
-    """Why there is no such set here: which verb makes the fits of another paper's, or which are known."""
+    """Return the message for an unknown data set.
+
+    For a set of another paper the message names the command that fits it. Otherwise it lists the known sets.
+    """
     paper, _, short_name = name.rpartition(":")
     candidates = [row["set"] for row in data.table_of_datasets() if short_name == row["name"]]
     candidates = [
@@ -103,7 +108,7 @@ def _unknown(name: str) -> str:
 
 
 def summary(record: Mapping[str, Any], searched: bool = True) -> str:
-    """What a person wants to know of a record; if it was ``searched``, from which fit it has its start."""
+    """Summarise a record as text; if it was ``searched``, name the fit that the search started from."""
     status, method = record["status"], record["method"]
     spec = protocols.method(record["protocol"], fits.task_of(record["dataset"]), method)
     twice = spec.get("tunings", 1) > 1 and not method.endswith(protocols.TUNE)

@@ -1,8 +1,8 @@
-"""Which claims of the QP paper hold, under each protocol: the paper's chapter of the audit.
+"""The QP paper's chapter of the audit: its claims judged under each protocol.
 
-Judged here are the claims about scores, QP1 to QP4; those about variances, the premise QP10 among them, in
-`variances`, QP7 in `projection`, QP8 in `papers.qp.timing` and QP9 in `papers.qp.lookup.effect`. Each judge
-takes the records of one protocol and returns blocks, the deciding one first. ``docs/claims.md``
+This module judges the claims about scores, QP1 to QP4. The claims about variances, with the premise QP10, are
+in `variances`, QP7 in `projection`, QP8 in `papers.qp.timing`, and QP9 in `papers.qp.lookup.effect`. Each
+judge takes the records of one protocol and returns blocks, the deciding one first. ``docs/claims.md``
 explains the choices.
 """
 
@@ -62,7 +62,7 @@ VARIANTS = (
 
 
 def similar_errors(fits: pd.DataFrame, protocol: str) -> list[Block]:
-    """QP1: EP's and QP's test errors."""
+    """Judge QP1: EP and QP have similar test errors."""
     blocks = []
     test = f"two one-sided t tests over seeds against ±{SIMILAR.margin:g}, Holm"
     for name, first in tunings(fits):
@@ -82,14 +82,14 @@ def similar_errors(fits: pd.DataFrame, protocol: str) -> list[Block]:
 
 
 def _printed(scores: Paired | None) -> tuple[str, ...]:
-    """Both mean test errors as the paper prints them; empty without a complete seed."""
+    """Format both mean test errors as the paper prints them; empty without a complete seed."""
     if scores is None or not scores.n_seeds:
         return ()
     return f"{100 * scores.first.mean():.1f}", f"{100 * scores.second.mean():.1f}"
 
 
 def no_higher_ntll(fits: pd.DataFrame, protocol: str) -> list[Block]:
-    """QP2: QP's NTLL against EP's."""
+    """Judge QP2: QP's NTLL is no higher than EP's."""
     run = set(fits["method"])
     pairs = [(name, first, "qp") for name, first in tunings(fits)]
     pairs += [variant for variant in VARIANTS if set(variant[1:]) <= run]
@@ -117,12 +117,12 @@ def _what_matters(lines: Sequence[Line]) -> str:
 
 
 def _is_above(line: Line) -> bool:
-    """Whether QP is significantly above EP."""
+    """Test if QP is significantly above EP."""
     return line.effect < 0 and line.sample.p_holm < ALPHA
 
 
 def asterisks(fits: pd.DataFrame, protocol: str) -> list[Block]:
-    """QP3: the share of experiments in which QP's NTLL is below EP's."""
+    """Judge QP3: the share of experiments in which QP's NTLL is below EP's."""
     order = [*STARRED, *(name for name in ROWS if name not in STARRED)]
     blocks = []
     for unit in ("folds", "seeds"):
@@ -159,7 +159,7 @@ def _share(protocol: str, dataset: str, scores: Paired | None, unit: str) -> Lin
 
 
 def worse_vb(fits: pd.DataFrame, protocol: str) -> list[Block]:
-    """QP4: VB's scores above EP's and above QP's, Cancer apart."""
+    """Judge QP4: VB's scores are above EP's and QP's, except on Cancer."""
     return [_worse(fits, method, score) for score in (NTLL, TE) for method in variational(fits, protocol)]
 
 
@@ -177,7 +177,7 @@ def _worse(fits: pd.DataFrame, method: str, score: Score) -> Block:
 
 
 class Evidence(NamedTuple):
-    """What claims are judged by: fits of the paper's data sets, and studies; None where one was not made."""
+    """Fits of the paper's data sets, and studies, that decide the claims; None for an absent study."""
 
     fits: pd.DataFrame
     timing: pd.DataFrame | None = None
@@ -214,9 +214,9 @@ CLAIMS: dict[str, Judge] = {
 
 
 def judge(evidence: Evidence, names: Collection[str] = tuple(CLAIMS)) -> list[Finding]:
-    """Claims, by default every one, under every protocol, by claim, then by protocol.
+    """Judge claims, by default all, under every protocol; sort by claim, then by protocol.
 
-    Protocols without fits leave the claims about these not testable.
+    Without fits of a protocol, its claims about fits are not testable.
     """
     fits = evidence.fits
     by_protocol = {name: fits[fits["protocol"] == name] for name in protocols.names()}
