@@ -1,16 +1,16 @@
 """The classification sets of the Power-EP paper, in two protocols [Bui et al. 2017, section 4.3, table 2].
 
 ``as-released``
-    what the paper's counts show: of breast, iono, pima and sonar the first complete record is lost, as to a
-    reader that takes it for a header; breast's id is a feature; australian's target is its first column, and
-    its label a feature;
+    The sets as the paper's counts show them. Breast, iono, pima and sonar lack their first complete record,
+    as if a reader took it for a header. Breast has its id as a feature. The target of australian is its first
+    column, and its label is a feature.
 ``corrected``
-    the sets as they are, without ids and constant columns, every record and the true label.
+    The sets with every record and the true label, without ids and constant columns.
 
-A described set (`described`) is the same in both.
+A described set (`described`) is the same in both protocols.
 
-The paper's splits are not available. Ours are twenty of 90:10 by the rule of the regression sets
-(`regression.rows_of_split`), drawn for the rows of the protocol.
+The paper's splits are not available. We draw twenty splits of 90:10 by the rule of the regression sets
+(`regression.rows_of_split`), for the rows of the protocol.
 """
 
 from __future__ import annotations
@@ -93,7 +93,10 @@ def _crabs(path: Path, released: bool) -> Raw:
 def _last_column(
     columns: int, positive: str, negative: str, constant: int | None = None
 ) -> Callable[[Path, bool], Raw]:
-    """Reader of a file whose first record is lost as released, a constant column dropped as corrected."""
+    """Return the reader of a file whose label is last.
+
+    As released, it skips the first record. As corrected, it drops a constant column.
+    """
 
     def reader(path: Path, released: bool) -> Raw:
         dropped = () if released or constant is None else (constant,)

@@ -1,10 +1,11 @@
-"""Tables that are read as their entry says (``sets`` in ``sources.yaml``), without a reader of their own.
+"""Tables that are read by their registry entry (``sets`` in ``sources.yaml``), without a reader of their own.
 
-A row is a line. Cells are divided by ``delimiter`` (then they may be quoted, and a quoted one may go over
-several lines, of which there is a remark), or by blanks without one.
-Columns are named by the header or, from 0, by number. What is in ``drop`` is not looked at. A row with a cell
-in ``missing`` is left out. A column in ``one_hot`` gives a feature for each of its values, sorted, at most
-`MOST_VALUES`; all other cells are finite numbers. Files of one set are read one after the other.
+A row is a line of the file. ``delimiter`` divides its cells; without one, blanks do. With a delimiter a cell
+may be quoted and then go over several lines, which gives a remark.
+
+Columns are named by the header or by number, from 0. Columns in ``drop`` are not read. Rows with a cell in
+``missing`` are left out. A column in ``one_hot`` gives a feature for each of its values, sorted, at most
+`MOST_VALUES`. All other cells are finite numbers. The files of a set are read one after the other.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ MOST_VALUES = 1000
 
 
 def is_described(entry: Entry) -> bool:
-    """Whether an entry says how its files are read."""
+    """Test if an entry states how its files are read."""
     return "target" in entry
 
 
@@ -54,7 +55,7 @@ def read(name: str, entry: Entry, paths: list[Path]) -> Raw:
 
 
 def table(name: str, entry: Entry, paths: list[Path]) -> Table:
-    """The cells of a set, as texts.
+    """Return the cells of a set, as texts.
 
     Raises
     ------
@@ -67,15 +68,15 @@ def table(name: str, entry: Entry, paths: list[Path]) -> Table:
     place = _places(name, header, entry)
     used = tuple(c for c in range(len(header)) if c not in place["drop"])
     markers = entry.get("missing", [])
-    kept = [row for row in every if not any(is_missing(row.cells[c], markers) for c in used)]
-    if not kept:
+    complete = [row for row in every if not any(is_missing(row.cells[c], markers) for c in used)]
+    if not complete:
         raise DataError(f"set '{name}': each of its {len(every)} rows has a marker of what is missing")
     (target,), one_hot, remarks = place["target"], place["one_hot"], _quoted_lines(header, every)
-    return Table(name, header, kept, len(every) - len(kept), used, target, one_hot, remarks)
+    return Table(name, header, complete, len(every) - len(complete), used, target, one_hot, remarks)
 
 
 def coded(table: Table, entry: Entry) -> Raw:
-    """Cells of a set as features and targets of its task.
+    """Convert the cells of a set to features and targets of its task.
 
     Raises
     ------
@@ -100,7 +101,7 @@ def coded(table: Table, entry: Entry) -> Raw:
 
 
 def is_missing(cell: str, markers: Sequence[object]) -> bool:
-    """Whether a cell is one of the markers, as text or, of those that are numbers, as the same number."""
+    """Test if a cell is one of the markers: the same text, or the same number if the marker is a number."""
     if cell in map(str, markers):
         return True
     numbers = [marker for marker in markers if isinstance(marker, int | float)]
@@ -111,7 +112,7 @@ def is_missing(cell: str, markers: Sequence[object]) -> bool:
 
 
 def _targets(table: Table, entry: Entry) -> np.ndarray:
-    """Labels -1 and +1, counts, or numbers [N]."""
+    """Return labels -1 and +1, counts, or numbers [N]."""
     rows, column = table.rows, table.target
     if entry["task"] == "classification":
         label = {str(cell): 1.0 for cell in entry["positive"]} | {
@@ -166,14 +167,17 @@ class Table:
         return DataError(f"set '{self.name}': {row.error(f'{where} {what}')}")
 
     def number(self, row: Row, column: int) -> float:
-        """A cell that is a finite number."""
+        """Return a cell as a finite number."""
         value = as_number(row.cells[column])
         if not math.isfinite(value):
             raise self.wrong(row, column, "is not a finite number")
         return value
 
     def numbers(self, column: int) -> np.ndarray:
-        """Cells [N] that are finite numbers; DataError also for large ones of which floats make fewer."""
+        """Return cells [N] as finite numbers.
+
+        Integers so large that different ones become the same float raise DataError too.
+        """
         values = np.array([self.number(row, column) for row in self.rows])
         if np.max(np.abs(values)) > 2 / np.finfo(float).eps:  # floats are further apart than whole numbers
             cells = {row.cells[column] for row in self.rows}
@@ -183,7 +187,7 @@ class Table:
         return values
 
     def indicators(self, column: int) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
-        """Feature of each value of a column -> 0 and 1 [N]; and a remark on values of one row."""
+        """Return the feature of each value of a column as 0 and 1 [N], and a remark on values of one row."""
         name, cells = self.header[column], [row.cells[column] for row in self.rows]
         counts = Counter(cells)
         if len(counts) > MOST_VALUES:
@@ -201,7 +205,7 @@ class Table:
 
 
 def as_number(cell: str) -> float:
-    """NaN where a cell is none, as ``1_000``, which Python takes for one."""
+    """Convert a cell to a number; NaN if it is none, as ``1_000``, which Python would accept."""
     try:
         return math.nan if "_" in cell else float(cell)
     except ValueError:
@@ -209,7 +213,7 @@ def as_number(cell: str) -> float:
 
 
 def _places(name: str, header: tuple[str, ...], entry: Entry) -> dict[str, list[int]]:
-    """Field of the entry -> numbers of the columns it names."""
+    """Map each field of the entry to the numbers of the columns it names."""
     drop, coded = entry.get("drop", []), entry.get("one_hot", [])
     places_of: dict[str, list[int]] = {}
     for field, columns in {"target": [entry["target"]], "drop": drop, "one_hot": coded}.items():
@@ -219,8 +223,8 @@ def _places(name: str, header: tuple[str, ...], entry: Entry) -> dict[str, list[
             place = _place(header, column)
             if place is None:
                 often = "more than once" if column in header else "not"
-                known = f"{', '.join(header)}{_divided(header)}"
-                raise RegistryError(f"{where} is {often} in the file, which has: {known}")
+                listed = f"{', '.join(header)}{_divided(header)}"
+                raise RegistryError(f"{where} is {often} in the file, which has: {listed}")
             if isinstance(column, int) and _place(header, str(column)) not in (None, place):
                 raise RegistryError(
                     f'{where} is a place, and the name of another column: say "{column}" in quotes for '
@@ -233,7 +237,7 @@ def _places(name: str, header: tuple[str, ...], entry: Entry) -> dict[str, list[
 
 
 def _place(header: tuple[str, ...], column: str | int) -> int | None:
-    """Number of a column; None where there is none, or several of the name."""
+    """Return the number of a column; None if no column, or more than one, has this name."""
     n = len(header)
     if isinstance(column, int):
         return column % n if -n <= column < n else None
@@ -241,13 +245,13 @@ def _place(header: tuple[str, ...], column: str | int) -> int | None:
 
 
 def _divided(header: tuple[str, ...]) -> str:
-    """By what a header of one name seems to be divided, a question; empty if by nothing else."""
-    others = [letter for letter in ",;\t|" if len(header) == 1 and letter in header[0]]
-    return f" (is the delimiter {others[0]!r}?)" if others else ""
+    """Ask if a delimiter was missed in a header that was read as one name; empty without a candidate."""
+    candidates = [letter for letter in ",;\t|" if len(header) == 1 and letter in header[0]]
+    return f" (is the delimiter {candidates[0]!r}?)" if candidates else ""
 
 
 def _quoted_lines(header: tuple[str, ...], rows: list[Row]) -> tuple[str, ...]:
-    """Remark on cells of several lines: one that a stray quote begins has rows inside it."""
+    """Return a remark on cells of several lines: a stray quote would begin a cell that contains rows."""
     longest = max(rows, key=lambda row: max(cell.count("\n") for cell in row.cells))
     column = max(range(len(header)), key=lambda c: longest.cells[c].count("\n"))
     breaks = longest.cells[column].count("\n")
@@ -261,7 +265,7 @@ def _quoted_lines(header: tuple[str, ...], rows: list[Row]) -> tuple[str, ...]:
 
 
 def _joined(name: str, entry: Entry, paths: list[Path]) -> tuple[tuple[str, ...], list[Row]]:
-    """Names of the columns, and the rows of the files one after the other."""
+    """Return the names of the columns, and the rows of all files, one file after the other."""
     titled = entry.get("header", False)
     header: tuple[str, ...] = ()
     rows: list[Row] = []
@@ -286,13 +290,13 @@ def _joined(name: str, entry: Entry, paths: list[Path]) -> tuple[tuple[str, ...]
 
 
 def _odd(row: Row, header: tuple[str, ...]) -> str:
-    """What a row of another number of cells may come from, a question."""
+    """Ask why a row has another number of cells than the header."""
     ends = len(row.cells) > len(header) and not row.cells[-1]
     return _divided(header) or (" (a delimiter at its end?)" if ends else "")
 
 
 def _rows(path: Path, delimiter: str | None) -> Iterator[Row]:
-    """Non-empty lines of a text file, split."""
+    """Yield the non-empty lines of a text file, split."""
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         text = content.decode("utf-8-sig")

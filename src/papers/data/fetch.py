@@ -1,7 +1,7 @@
-"""Raw files: a local copy, a mirror, or the sources, always with checksums.
+"""Raw files from a local copy, a mirror or the sources, always with checksums.
 
-A file appears under its name only when its checksum is right: downloads go to a uniquely named temporary
-file in the target folder, which is synced and renamed, or removed on any failure.
+A file appears under its name only after its checksum is verified. A download goes to a temporary file with a
+unique name in the target folder. This file is synced and renamed, or removed on any failure.
 """
 
 from __future__ import annotations
@@ -32,13 +32,17 @@ RETRIES = 2
 
 
 class DownloadError(DataError):
-    """A raw file could not be had; says what was tried and how to place it by hand."""
+    """Failure to get a raw file; the message says what was tried and how to place the file by hand."""
 
     @property
     def brief(self) -> str:
-        """Which file, and where to name a place that has it."""
-        what, tried, _ = str(self).partition("; tried:")
-        return f"{what}; set {MIRROR_VARIABLE} or --mirror to a folder or URL that has it" if tried else what
+        """Return which file failed, and where to name a place that has it."""
+        message, tried, _ = str(self).partition("; tried:")
+        return (
+            f"{message}; set {MIRROR_VARIABLE} or --mirror to a folder or URL that has it"
+            if tried
+            else message
+        )
 
 
 def fetch(
@@ -48,7 +52,7 @@ def fetch(
     timeout: float = TIMEOUT,
     progress: bool | None = None,
 ) -> Path:
-    """The local path of a raw file, downloaded if it is not there yet.
+    """Return the local path of a raw file, which is downloaded if absent.
 
     Parameters
     ----------
@@ -97,13 +101,13 @@ def fetch(
 
 
 def sha256_of(path: Path) -> str:
-    """Hex digest of a file's bytes."""
+    """Return the hex digest of a file's bytes."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _is_right(path: Path, file: Entry) -> bool:
-    """Whether a stored file has the right bytes, or holds the right plain bytes compressed."""
+    """Test if a stored file has the expected bytes, or contains the expected plain bytes compressed."""
     if sha256_of(path) == file["sha256"]:
         return True
     if "plain_sha256" not in file:
@@ -116,7 +120,7 @@ def _is_right(path: Path, file: Entry) -> bool:
 
 
 def _places(file: Entry, mirror: str) -> Iterator[tuple[str, str]]:
-    """(place, how) in the order to try; how is "folder" or "url"."""
+    """Yield (place, how) in the order to try; how is "folder" or "url"."""
     stored, bare = file["path"], Path(file["path"]).name
     candidates = dict.fromkeys([stored, bare])
     if stored.endswith(".gz"):
@@ -131,7 +135,7 @@ def _places(file: Entry, mirror: str) -> Iterator[tuple[str, str]]:
 
 
 def _how(mirror: str) -> str:
-    """Return how a mirror is asked, "folder" or "url"; DownloadError if it is neither."""
+    """Return how a mirror is read, "folder" or "url"; DownloadError if it is neither."""
     if mirror.lower().startswith(("http://", "https://")):
         return "url"
     if Path(mirror).expanduser().is_dir():
@@ -140,7 +144,7 @@ def _how(mirror: str) -> str:
 
 
 def _try(place: str, how: str, file: Entry, target: Path, timeout: float, progress: bool) -> str | None:
-    """Bring one place's bytes to ``target``; the reason if that failed, else None."""
+    """Copy or download one place's bytes to ``target``; return the reason if that failed, else None."""
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         if how == "folder" and not Path(place).is_file():
@@ -158,7 +162,7 @@ def _try(place: str, how: str, file: Entry, target: Path, timeout: float, progre
 
 
 def _download(url: str, path: Path, timeout: float, progress: bool) -> None:
-    """Download with pooch, with a progress bar if wanted and a few retries of passing faults."""
+    """Download with pooch; show a progress bar if wanted and retry after temporary faults."""
     import pooch
     import requests
 
@@ -176,9 +180,9 @@ def _download(url: str, path: Path, timeout: float, progress: bool) -> None:
 
 
 def _accept(partial: Path, file: Entry, target: Path) -> str | None:
-    """Rename to the target if the checksum is right, or compress the right plain bytes of a stored .gz.
+    """Rename the partial file to the target if its checksum is right, else return the reason.
 
-    Then readers look at the plain checksum.
+    The plain bytes of a stored .gz are compressed. Readers then verify the checksum of the plain bytes.
     """
     digest, size = sha256_of(partial), partial.stat().st_size
     if digest == file["sha256"]:
@@ -197,7 +201,7 @@ def _accept(partial: Path, file: Entry, target: Path) -> str | None:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong in a line: the innermost cause, since the outer layers repeat the URL."""
+    """Return the innermost cause of an error in one line; the outer layers repeat the URL."""
     text = str(error)
     if "IncompleteRead" in text:
         return f"truncated, {_brief(text)}"
@@ -210,11 +214,11 @@ def _reason(error: Exception) -> str:
 
 
 def _brief(text: str) -> str:
-    """A line of at most 200 characters, without passwords."""
+    """Return one line of at most 200 characters, without passwords."""
     text = " ".join(without_password(text).split())
     return text if len(text) <= 200 else text[:197] + "..."
 
 
 def without_password(text: str) -> str:
-    """Text whose addresses have stars for a user's name and password: messages go into logs."""
+    """Replace user names and passwords in addresses by stars, since messages go into logs."""
     return re.sub(r"(?<=://)[^/\s]+@", "***@", text)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from papers.data.registry import Entry
 
 NAME = "mnist"
-PARTS = TRAIN, TEST = "train", "test"
+SUBSETS = TRAIN, TEST = "train", "test"
 BYTES = 8
 BRIGHTEST = 255.0
 
@@ -46,18 +46,18 @@ class Digits:
 
 
 def entry(home: str | Path | None = None) -> Entry:
-    """The registry's entry."""
+    """Return the registry's entry."""
     return load_registry(home)["images"][NAME]
 
 
 def raw_files(home: str | Path | None = None) -> list[Entry]:
-    """File entries: images and labels to train with, then those of the test."""
+    """Return the file entries: images and labels of the training set, then of the test set."""
     files = load_registry(home)["files"]
-    return [files[key] for part in PARTS for key in entry(home)["files"][part]]
+    return [files[key] for subset in SUBSETS for key in entry(home)["files"][subset]]
 
 
 def load(home: str | Path | None = None, mirror: str | None = None) -> Digits:
-    """Load the digits, downloading the files that are not there.
+    """Load the digits; download the files that are absent.
 
     Parameters
     ----------
@@ -73,19 +73,19 @@ def load(home: str | Path | None = None, mirror: str | None = None) -> Digits:
     paths = [fetch(file, home, mirror) for file in raw_files(home)]
     shapes = entry(home)["shapes"]
     arrays: list[np.ndarray] = []
-    for part, images, labels in zip(PARTS, paths[::2], paths[1::2], strict=True):
-        shape = tuple(shapes[part])
+    for subset, images, labels in zip(SUBSETS, paths[::2], paths[1::2], strict=True):
+        shape = tuple(shapes[subset])
         arrays += [_pixels(images, shape), _parity(labels, shape[0])]
     return Digits(*arrays)
 
 
 def _pixels(path: Path, shape: tuple[int, ...]) -> np.ndarray:
-    """Pixels [N, D] from 0 to 1."""
+    """Return pixels [N, D] from 0 to 1."""
     return _shaped(path, shape).reshape(shape[0], -1) / BRIGHTEST
 
 
 def _parity(path: Path, n: int) -> np.ndarray:
-    """+1 for even, -1 for odd labels [N]."""
+    """Return +1 for even and -1 for odd labels [N]."""
     digits = _shaped(path, (n,))
     if np.any(digits > 9):
         row = int(np.argmax(digits > 9))
@@ -101,7 +101,7 @@ def _shaped(path: Path, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """Unsigned bytes of a gzipped idx file, in its shape.
+    """Return the unsigned bytes of a gzipped idx file, in its shape.
 
     Raises
     ------

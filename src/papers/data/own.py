@@ -1,6 +1,6 @@
-"""Sets of one's own, the entries of ``sets`` in ``sources.yaml``: what a run notes of the data of its fits.
+"""Data sets of the user (``sets`` in ``sources.yaml``): which data a fit depends on.
 
-Other sets stay as they were published; these may change from a run to the next. No fit reads this.
+Published sets do not change. A user's set may change between two runs. No fit reads this module.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ SAID = ("title", "licence", "citation")
 
 
 def described(name: str, home: str | Path | None = None) -> dict[str, Any]:
-    """What decides the numbers of such a set, as ``data``: its entry with the sums of its files.
+    """Return the entry of a user's set, with the checksums of its files, as ``data``.
 
-    Empty for other sets. It belongs to the choices of a job (`papers.evidence.jobs.Job`), so that lines of
-    other data are told from today's.
+    Title, licence and citation do not affect the numbers and are left out.
+
+    The result is empty for other sets. It is one of the choices of a job (`papers.evidence.jobs.Job`), so
+    that rows made from other data are recognised.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Raw files to arrays, one reader a data set; every quirk is a documented choice of a variant.
+"""Raw files to arrays, one reader for each data set; every quirk is a documented choice of a variant.
 
-Variants are those of the protocols: ``as-released`` (the QP paper's released code), ``as-described``
-(its text) and ``corrected`` (leaks and repeated rows removed). Rows stay in file order; labels are
--1 and +1. A row keeps its file and line, so that every complaint can name them.
+Variants are those of the protocols: ``as-released`` (the QP paper's released code), ``as-described`` (its
+text) and ``corrected`` (leaks and repeated rows removed). Rows stay in file order. Labels are -1 and +1. A
+row keeps its file and line, so that every error message can name them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COAL_HEADER = ("year", "count_released_code", "count_from_dates")
 
 @dataclass(frozen=True)
 class Raw:
-    """X [N, D], y [N], D feature names, and what a person should know of how the files were read."""
+    """X [N, D], y [N], D feature names, and remarks on how the files were read."""
 
     X: np.ndarray
     y: np.ndarray
@@ -58,7 +58,7 @@ def read(name: str, variant: str, paths: list[Path], home: Path) -> Raw:
 
 
 def rows_of(path: Path, columns: int, delimiter: str | None = ",", header: tuple[str, ...] = ()) -> list[Row]:
-    """Non-empty lines of a text file, split, without its header.
+    """Return the non-empty lines of a text file, split, without its header.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def rows_of(path: Path, columns: int, delimiter: str | None = ",", header: tuple
 
 
 def numbers(rows: list[Row], columns: slice = slice(None)) -> np.ndarray:
-    """Some columns as floats [N, D]; DataError naming the line of a cell that is no finite number."""
+    """Return some columns as floats [N, D]; DataError names the line of a cell that is no finite number."""
     out = []
     for row in rows:
         try:
@@ -102,11 +102,11 @@ def numbers(rows: list[Row], columns: slice = slice(None)) -> np.ndarray:
 
 
 def signs(rows: list[Row], column: int, positive: set[str], negative: set[str]) -> np.ndarray:
-    """+1 [N] for labels in ``positive``, -1 for those in ``negative``, DataError for any other."""
+    """Return +1 [N] for labels in ``positive``, -1 for those in ``negative``; DataError for any other."""
     for row in rows:
         if row.cells[column] not in positive | negative:
-            known = sorted(positive | negative)
-            raise row.error(f"label '{row.cells[column]}' is not one of {known}")
+            labels = sorted(positive | negative)
+            raise row.error(f"label '{row.cells[column]}' is not one of {labels}")
     return np.where([row.cells[column] in positive for row in rows], 1.0, -1.0)
 
 
@@ -118,13 +118,16 @@ def last_column(
     lost: int = 0,
     dropped: tuple[int, ...] = (),
 ) -> Callable[[Path], Raw]:
-    """Reader of a file without a header, its label last; some first rows are lost, some columns dropped."""
+    """Return the reader of a file without a header whose label is last.
+
+    It skips the first ``lost`` rows and the ``dropped`` columns.
+    """
 
     def reader(path: Path) -> Raw:
         rows = rows_of(path, columns, delimiter)[lost:]
-        kept = [c for c in range(columns - 1) if c not in dropped]
+        used = [c for c in range(columns - 1) if c not in dropped]
         y = signs(rows, columns - 1, {positive}, {negative})
-        return Raw(numbers(rows, slice(0, columns - 1))[:, kept], y, tuple(f"column{c}" for c in kept))
+        return Raw(numbers(rows, slice(0, columns - 1))[:, used], y, tuple(f"column{c}" for c in used))
 
     return reader
 

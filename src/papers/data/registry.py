@@ -26,17 +26,17 @@ OWN = Path(__file__).resolve().parents[3] / "data"
 
 
 class DataError(MissingData):
-    """Data or its registry is not what it must be; the message names the file and what is wrong."""
+    """An error in data or in their registry; the message names the file and the error."""
 
 
 class RegistryError(DataError):
-    """``sources.yaml`` is not valid; the message names the offending entry."""
+    """An error in ``sources.yaml``; the message names the offending entry."""
 
 
 def data_home(explicit: str | Path | None = None) -> Path:
-    """The folder with ``sources.yaml``, ``raw/`` and ``standard/``.
+    """Return the folder with ``sources.yaml``, ``raw/`` and ``standard/``.
 
-    The argument, else the environment variable ``TILTED_DATA``, else ``data/`` of the source checkout
+    This is the argument, else the environment variable ``TILTED_DATA``, else ``data/`` of the source checkout
     that this package is installed from.
 
     Raises
@@ -44,10 +44,10 @@ def data_home(explicit: str | Path | None = None) -> Path:
     DataError
         If there is no ``sources.yaml`` in it.
     """
-    said = os.environ.get(VARIABLE)
-    home = Path(explicit or said or OWN)
+    from_environment = os.environ.get(VARIABLE)
+    home = Path(explicit or from_environment or OWN)
     if not (home / "sources.yaml").is_file():
-        by = f", which {VARIABLE} names; unset it, or" if said and not explicit else ";"
+        by = f", which {VARIABLE} names; unset it, or" if from_environment and not explicit else ";"
         raise DataError(
             f"no sources.yaml in {home}{by} set {VARIABLE} to the data/ folder of a checkout of tilted"
         )
@@ -55,7 +55,7 @@ def data_home(explicit: str | Path | None = None) -> Path:
 
 
 def load_registry(home: str | Path | None = None) -> Entry:
-    """The validated registry, entries of ``sets`` also where sets of their task are (`papers.data.sets`).
+    """Return the validated registry, with the entries of ``sets`` also in the sections of their tasks.
 
     Raises
     ------
@@ -92,45 +92,49 @@ def _load(path: Path, _stamp: int) -> Entry:
 
 
 def schema() -> dict[str, Any]:
-    """What the registry may say, as JSON Schema."""
+    """Return the JSON Schema of the registry."""
     content = Path(__file__).with_name("sources.schema.json").read_text(encoding="utf-8")
     return dict(json.loads(content))
 
 
 def validate(content: object, rules: dict[str, Any], path: Path) -> None:
-    """RegistryError naming the place of the first thing that the rules, a JSON Schema, do not allow."""
+    """Raise RegistryError for the first entry that the rules, a JSON Schema, do not allow; name its place."""
     from jsonschema import Draft202012Validator
 
     error = next(iter(Draft202012Validator(rules).iter_errors(content)), None)
     if error is not None:
-        where = "/".join(str(part) for part in error.absolute_path) or "top level"
+        where = "/".join(str(step) for step in error.absolute_path) or "top level"
         about = error.schema.get("description", "") if isinstance(error.schema, dict) else ""
-        what = about if about and error.validator == "not" else error.message
-        what += f" ({about})" if about and error.validator in ("pattern", "type") else ""
+        message = about if about and error.validator == "not" else error.message
+        message += f" ({about})" if about and error.validator in ("pattern", "type") else ""
         if error.validator == "additionalProperties" and error.absolute_path:
-            what += f"; known: {', '.join(error.schema['properties'])}"
-        raise RegistryError(f"{path}: {where}: {what}")
+            message += f"; known: {', '.join(error.schema['properties'])}"
+        raise RegistryError(f"{path}: {where}: {message}")
 
 
 def names_of(kind: str, home: str | Path | None = None) -> list[str]:
-    """Names of the sets of a kind."""
+    """Return the names of the sets of a kind."""
     return list(load_registry(home)[kind])
 
 
 def entry(kind: str, name: str, home: str | Path | None = None) -> Entry:
-    """The registry's entry of a set; DataError listing the known ones for an unknown name."""
-    known = load_registry(home)[kind]
-    if name not in known:
+    """Return the registry's entry of a set; DataError for an unknown name lists the known ones."""
+    entries = load_registry(home)[kind]
+    if name not in entries:
         noun = "data" if kind == DATASETS else kind
-        others = [other for other in PAPERS if name in load_registry(home)[other]]
-        others.sort(key=lambda other: PAPERS[other] != PAPERS.get(kind))
-        near = f"; it is among the {NOUNS.get(others[0], others[0])} sets" if others else nearest(name, known)
-        raise DataError(f"unknown {noun} set '{name}'; known: {', '.join(known)}{near}")
-    return known[name]
+        sections = [section for section in PAPERS if name in load_registry(home)[section]]
+        sections.sort(key=lambda section: PAPERS[section] != PAPERS.get(kind))
+        near = (
+            f"; it is among the {NOUNS.get(sections[0], sections[0])} sets"
+            if sections
+            else nearest(name, entries)
+        )
+        raise DataError(f"unknown {noun} set '{name}'; known: {', '.join(entries)}{near}")
+    return entries[name]
 
 
 def files_of(kind: str, name: str, home: str | Path | None = None) -> list[Entry]:
-    """File entries of a set, in order (none for a bundled one); errors as `entry`."""
+    """Return the file entries of a set, in order (none for a bundled one); errors as `entry`."""
     files = load_registry(home)["files"]
     return [files[key] for key in _keys(entry(kind, name, home))]
 
@@ -146,12 +150,12 @@ raw_files = partial(files_of, DATASETS)
 
 
 def task_of(name: str, home: str | Path | None = None) -> str:
-    """Task of one of these, "classification" or "counts"; errors as `entry`."""
+    """Return the task of a set of the QP paper, "classification" or "counts"; errors as `entry`."""
     return entry_of(name, home)["task"]
 
 
 def file_entry(path: str, home: str | Path | None = None) -> Entry:
-    """The registry's entry of the raw file stored as ``path``; DataError if there is none."""
+    """Return the registry's entry of the raw file stored as ``path``; DataError if there is none."""
     for file in load_registry(home)["files"].values():
         if file["path"] == path:
             return file
@@ -159,20 +163,20 @@ def file_entry(path: str, home: str | Path | None = None) -> Entry:
 
 
 def shape_of(entry: Entry, variant: str) -> list[int]:
-    """Rows and features of a set in a variant."""
+    """Return rows and features of a set in a variant."""
     return entry["shape"] if "shape" in entry else entry["shapes"][variant]
 
 
 def table_of_datasets(home: str | Path | None = None) -> list[dict[str, Any]]:
-    """One row a set, of every paper: name, row of its table, task, size, whether it is here, source."""
+    """Return one row for each set of every paper: name, table row, task, size, state of download, source."""
     registry = load_registry(home)
     lines = []
     for kind, (task, variant) in TASKS.items():
         for name in registry[kind]:
             about = entry(kind, name, home)
             size = shape_of(about, variant)
-            what = task or about["task"]
-            lines.append(_line(PAPERS[kind], name, about, what, size, files_of(kind, name, home), home))
+            purpose = task or about["task"]
+            lines.append(_line(PAPERS[kind], name, about, purpose, size, files_of(kind, name, home), home))
     for name, images in registry["images"].items():
         train, test = images["shapes"]["train"], images["shapes"]["test"]
         files = [registry["files"][key] for keys in images["files"].values() for key in keys]

@@ -1,8 +1,8 @@
 """The regression sets of the Power-EP paper and the twenty splits of each [Bui et al. 2017, section 4.2].
 
-Sets and splits are those of Hernández-Lobato and Adams (2015) as later work passes them on: a text matrix a
-set, and twenty lists of rows that one generator drew. The lists are drawn again here, so none is stored.
-They are apart from ``standard.load``: a regression set has one form, not one for each protocol.
+Sets and splits are those of Hernández-Lobato and Adams (2015), as later work distributes them: one text
+matrix for each set, and twenty lists of rows that one generator drew. We draw the lists again, so none is
+stored. These sets are apart from ``standard.load``: a regression set has one form for all protocols.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def load(name: str, home: str | Path | None = None, mirror: str | None = None) -
 
 
 def _matrix(path: Path) -> np.ndarray:
-    """Whitespace-separated numbers, compressed if the name ends in .gz."""
+    """Read a matrix of whitespace-separated numbers, compressed if the name ends in .gz."""
     try:
         table = np.loadtxt(path, ndmin=2)
     except (OSError, EOFError, ValueError) as error:
@@ -74,12 +74,12 @@ def _matrix(path: Path) -> np.ndarray:
 
 
 def n_train(n: int) -> int:
-    """Training rows of every split of a set with ``n`` rows."""
+    """Return the number of training rows in every split of a set with ``n`` rows."""
     return round(SHARE * n)
 
 
 def rows_of_split(n: int, split: int) -> tuple[np.ndarray, np.ndarray]:
-    """Training and test rows of one of the twenty splits of a set with ``n`` rows, in the lists' order.
+    """Return training and test rows of one of the twenty splits of ``n`` rows, in the lists' order.
 
     One generator draws all splits of a set, one after the other, so those before are drawn too.
 
@@ -98,6 +98,6 @@ def rows_of_split(n: int, split: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def parts(dataset: Dataset, split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """X_train [N, D], X_test [N*, D], y_train [N], y_test [N*] of one of the twenty splits."""
+    """Return X_train [N, D], X_test [N*, D], y_train [N], y_test [N*] of one of the twenty splits."""
     train, test = rows_of_split(len(dataset.y), split)
     return dataset.X[train], dataset.X[test], dataset.y[train], dataset.y[test]

@@ -1,13 +1,13 @@
 """The classification sets of the relaxed-EP paper [Qi and Guo 2012, section 6.3] and their splits.
 
-Heart, Pima (Ripley's 532 complete records), Diabetes (the 768 records formerly at UCI), Haberman and Spam, as
-they are: every record, every feature, label +1 for presence of the disease, diabetes, survival of five years
-or more, and spam.
+The sets are Heart, Pima (Ripley's 532 complete records), Diabetes (the 768 records formerly at UCI), Haberman
+and Spam, with every record and every feature. Label +1 is presence of the disease, diabetes, survival of five
+years or more, and spam.
 
 The paper's partitions are not available, those of Diabetes by Rätsch et al. (2001) included. Ours have the
-paper's sizes and numbers (`N_TRAIN`, `N_TEST`, `SPLITS`; Pima has a hundred, of which the paper has the
-first twenty, since these leave REP5 open): rows drawn without replacement, each split from a
-generator of its own with a fixed seed. Every training part has both labels, so none is drawn again.
+paper's sizes and numbers (`N_TRAIN`, `N_TEST`, `SPLITS`). Pima has a hundred splits. The paper has the first
+twenty of them, which leave REP5 open. Rows are drawn without replacement. Each split has its own generator
+with a fixed seed. Every training set has both labels, so no split is drawn a second time.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ READERS = {
 
 
 def rows_of_split(name: str, split: int) -> tuple[np.ndarray, np.ndarray]:
-    """Training [N_TRAIN[name]] and test [N_TEST[name]] rows of a split, in the order they were drawn.
+    """Return training [N_TRAIN[name]] and test [N_TEST[name]] rows of a split, in the order they were drawn.
 
     Raises
     ------
@@ -98,7 +98,9 @@ def _generator(name: str, split: int, *purpose: int) -> np.random.Generator:
 def parts(
     dataset: Dataset, split: int, flips: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """X_train [N, D], X_test [N*, D], y_train [N], y_test [N*] of a split, some labels of both parts flipped.
+    """Return X_train [N, D], X_test [N*, D], y_train [N], y_test [N*] of a split, with some labels flipped.
+
+    Labels are flipped in training and in test data.
 
     Parameters
     ----------
@@ -121,7 +123,7 @@ def parts(
 
 
 def flipped(y: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Labels [N] with exactly round(share N) of them, drawn without replacement, of the other sign.
+    """Return labels [N] with the sign of exactly round(share N) changed; those are drawn without replacement.
 
     Raises
     ------
@@ -136,10 +138,10 @@ def flipped(y: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray
 
 
 def standardised(X_train: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs [N, D], [N*, D] with mean 0 and population sd 1 on the training part; constants only centred.
+    """Scale inputs [N, D], [N*, D] to mean 0 and population sd 1 on the training rows; only centre constants.
 
-    In a training part of Spam some features are 0 in all rows but one or two, if not in all: then a test
-    value may be large (above 100 in 98 of the hundred splits, at most 18,000).
+    In the training rows of Spam some features are 0 in all rows but one or two, or in all. A test value may
+    then be large (above 100 in 98 of the hundred splits, at most 18,000).
     """
     from sklearn.preprocessing import StandardScaler
 

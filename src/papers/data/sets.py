@@ -1,7 +1,7 @@
-"""Sets that one block of the registry describes in full: the entries of ``sets`` in ``sources.yaml``.
+"""User-defined data sets: one entry of ``sets`` in ``sources.yaml`` describes a set in full.
 
-Each is put where sets of its task are looked for, with its files among the others, so that nothing else
-tells it from a set that a paper used. Labels are put where two papers look, in every protocol the same.
+Each entry is copied into the sections of its task, and its files among the other files. From there it is used
+like a set of a paper. A classification set is copied into two papers' sections, the same in every protocol.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ SECTIONS = {
 
 
 def place(registry: dict[str, Any], variants: tuple[str, ...]) -> str:
-    """Put the entries of ``sets`` into the other sections; what is wrong with one, or nothing."""
+    """Copy the entries of ``sets`` into the other sections; return an error message, or an empty string."""
     used = {file["path"]: file for file in registry["files"].values()}
     for name, described in registry.get("sets", {}).items():
-        known = [registry[section] for section in ("datasets", "regression", "classification", "relaxed")]
-        if any(name in section for section in known):
+        sections = [registry[section] for section in ("datasets", "regression", "classification", "relaxed")]
+        if any(name in section for section in sections):
             return f"sets/{name}: there is a data set of this name already"
         for k, file in enumerate(described["files"]):
             if used.setdefault(file["path"], file)["sha256"] != file["sha256"]:
@@ -40,7 +40,7 @@ def place(registry: dict[str, Any], variants: tuple[str, ...]) -> str:
 
 
 def _entry(name: str, described: dict[str, Any], variants: tuple[str, ...]) -> dict[str, Any]:
-    """The entry as the other sections have it."""
+    """Return the entry in the form of the other sections."""
     keys = [f"{name}/{k}" for k in range(len(described["files"]))]
     shapes = dict.fromkeys(variants, described["shape"])
     return {**described, "row": name, "papers": [], "files": keys, "shapes": shapes}

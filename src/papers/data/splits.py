@@ -35,7 +35,7 @@ COUNT_SCHEMES = ("half-of-years", "thinned-events")
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test part of one fold, with the rows of the data set they come from."""
+    """The training and test data of one fold, with the rows of the data set they come from."""
 
     X_train: np.ndarray = field(repr=False)
     y_train: np.ndarray = field(repr=False)
@@ -46,14 +46,14 @@ class Split:
 
 
 def folds(scheme: str) -> int:
-    """Number of folds of a scheme; ValueError for an unknown one."""
+    """Return the number of folds of a scheme; ValueError for an unknown one."""
     if scheme not in FOLDS:
         raise ValueError(f"unknown split '{scheme}'; known: {', '.join(FOLDS)}")
     return FOLDS[scheme]
 
 
 def split(dataset: Dataset, scheme: str, seed: int, fold: int = 0, standardise: bool = True) -> Split:
-    """One fold of a data set.
+    """Return one fold of a data set.
 
     Parameters
     ----------
@@ -98,14 +98,14 @@ def split(dataset: Dataset, scheme: str, seed: int, fold: int = 0, standardise: 
 
 
 def _is_index(value: object, end: int) -> bool:
-    """Whether ``value`` is an integer (no bool, no float) from 0 to ``end`` - 1."""
+    """Test if ``value`` is an integer (no bool, no float) from 0 to ``end`` - 1."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= int(value) < end
 
 
 def _centre_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and population sd [D] of the columns; a constant one has its own value and scale 1.
+    """Return mean and population sd [D] of the columns; a constant column has its value and scale 1.
 
-    Constancy is read off the values: the computed sd of a constant such as 0.1 is not 0 but rounding.
+    Constancy is tested on the values: the computed sd of a constant such as 0.1 is not 0 but rounding.
     """
     constant = X.max(axis=0) == X.min(axis=0)
     return np.where(constant, X[0], X.mean(axis=0)), np.where(constant, 1.0, X.std(axis=0))
@@ -113,7 +113,7 @@ def _centre_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class _Mask:
-    """An order of the rows and which places in it are tested."""
+    """An order of the rows and the places in it that are tested."""
 
     order: np.ndarray
     test: np.ndarray
@@ -134,8 +134,8 @@ def _legacy_seed_i(dataset: Dataset, seed: int, fold: int) -> _Mask:
 
 def _legacy_every_row(dataset: Dataset, seed: int, fold: int) -> _Mask:
     mask = _legacy_shuffle(dataset, seed, fold)
-    left = 10 * (len(mask.order) // 10) + fold  # place of the remainder's row that this fold tests
-    return _Mask(mask.order, mask.test | (np.arange(len(mask.order)) == left))
+    extra = 10 * (len(mask.order) // 10) + fold  # place of the remainder's row that this fold tests
+    return _Mask(mask.order, mask.test | (np.arange(len(mask.order)) == extra))
 
 
 def _ten_folds(dataset: Dataset, seed: int, fold: int) -> _Mask:
@@ -155,9 +155,9 @@ def _stratified(dataset: Dataset, seed: int, fold: int) -> _Mask:
             f"differ, and it has {n_groups}"
         )
     splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
-    parts = list(splitter.split(dataset.X, dataset.y, groups))
+    pairs = list(splitter.split(dataset.X, dataset.y, groups))
     place = np.arange(len(dataset.y))
-    return _Mask(place, np.isin(place, parts[fold][1]))
+    return _Mask(place, np.isin(place, pairs[fold][1]))
 
 
 def _half_of_years(dataset: Dataset, seed: int, fold: int) -> _Mask:
@@ -176,7 +176,7 @@ _SCHEMES = {
 
 
 def _thin(counts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Counts of the events that go to training and of those that go to test, drawn event by event."""
+    """Return the counts of training events and of test events, drawn event by event."""
     if counts.sum() > MOST_EVENTS:
         raise DataError(
             f"counts of {counts.sum():g} events: 'thinned-events' draws one by one, {MOST_EVENTS:g} at most"

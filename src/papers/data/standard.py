@@ -1,8 +1,8 @@
 """Data sets in memory and as standard files (HDF5: X, y, feature names, provenance).
 
-A standard file starts with a user block of 512 bytes that holds the sha256 of everything after it,
-checked before the HDF5 library sees a byte: on a damaged file the library may crash the process.
-It says of which set, kind and variant it is.
+A standard file starts with a user block of 512 bytes that holds the sha256 of everything after it. The sha256
+is verified before the HDF5 library reads a byte, since a damaged file may crash the library. The file names
+its set, kind and variant.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Dataset:
 
     @property
     def counts(self) -> bool:
-        """Whether y are counts and no labels, of which some are -1."""
+        """Test if y are counts; labels are -1 for some rows."""
         return bool(np.all(self.y >= 0))
 
 
@@ -123,9 +123,9 @@ def load_with(
     if raw.X.shape != expected or raw.y.shape != expected[:1]:
         raise DataError(f"data set '{name}' ({variant}) has shape {raw.X.shape}, expected {expected}")
     if "labels" in about:
-        found, stated = [int(np.sum(raw.y > 0)), int(np.sum(raw.y < 0))], about["labels"][variant]
-        if found != stated:
-            raise DataError(f"data set '{name}' ({variant}) has {found} labels +1 and -1, expected {stated}")
+        labels, stated = [int(np.sum(raw.y > 0)), int(np.sum(raw.y < 0))], about["labels"][variant]
+        if labels != stated:
+            raise DataError(f"data set '{name}' ({variant}) has {labels} labels +1 and -1, expected {stated}")
     provenance: dict[str, object] = {
         "title": about["title"],
         "citation": about["citation"],
@@ -137,7 +137,7 @@ def load_with(
 
 
 def content_hash(X: np.ndarray, y: np.ndarray) -> str:
-    """sha256 of the numbers, in C order and little endian."""
+    """Return the sha256 of the numbers, in C order and little endian."""
     digest = hashlib.sha256()
     for array in (X, y):
         digest.update(repr(array.shape).encode())
@@ -196,14 +196,14 @@ def read_standard(path: str | Path, name: str | None = None, variant: str | None
         raise DataError(f"{path} is corrupted ({error}); delete it and run again") from None
     if not intact:
         raise DataError(f"{path} is corrupted (content hash differs); delete it and run again")
-    for key, asked, given in (("set", name, identity[0]), ("variant", variant, identity[1])):
-        if asked not in (None, given):
-            raise DataError(f"{path} is of {key} '{given}', not '{asked}'")
+    for key, wanted, stored in (("set", name, identity[0]), ("variant", variant, identity[1])):
+        if wanted not in (None, stored):
+            raise DataError(f"{path} is of {key} '{stored}', not '{wanted}'")
     return Dataset(identity[0], identity[1], X, y, tuple(features), provenance, identity[2])
 
 
 def _intact_bytes(path: str | Path) -> bytes:
-    """The whole file, once what follows its user block has the sha256 written there."""
+    """Return the whole file after a check of its sha256 in the user block."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:

@@ -1,19 +1,20 @@
 """The quantile-propagation paper [Zhang et al. 2020]: from its experiments to tables, figures and verdicts.
 
 ``protocols``, ``fits``, ``scored``, ``vb_released``, ``cell``
-    a fold fitted and tested under a named protocol; ``jobs`` and ``steps`` are what a configuration asks of
-    them, ``collect`` folds what they made into ``records`` (``lines``), ``rerun`` makes it again, ``reads``
-    is what is made of it;
+    fit and test a fold under a named protocol;
+``jobs``, ``steps``, ``collect``, ``records``, ``lines``, ``rerun``, ``reads``
+    turn a configuration into jobs, run them, fold their files into records and define the rows of these,
+    repeat recorded fits, and state which records a result depends on;
 ``published``, ``pairs``, ``paired``
-    the printed numbers; EP's fits beside QP's, fold by fold, and their differences;
+    the printed numbers; EP's and QP's fits matched fold by fold, and their differences;
 ``table1``
-    Table 1: its rows, its pages, how near it comes to the printed one;
+    Table 1: its rows, its pages, its distance from the printed one;
 ``claims``
     the verdicts;
 ``truth``, ``nearer``
-    the exact posterior: EP, QP and VB beside it, and what is nearer to it than EP;
+    the exact posterior compared with EP, QP and VB, and approximations nearer to it than EP;
 ``lookup``, ``differences``, ``timing``
     small studies: lookup tables, the paper's text against its code one choice at a time, seconds;
 ``figures``, ``paired_figure``, ``artifacts``
-    the drawings of Table 1, and records to all tables, figures and the chapter of the audit.
+    the drawings of Table 1, and all tables, figures and the chapter of the audit from the records.
 """

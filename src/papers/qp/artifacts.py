@@ -1,4 +1,4 @@
-"""The records of the QP paper to its tables, figures and chapter of the audit."""
+"""Tables, figures and the audit's chapter of the QP paper, from its records."""
 
 from __future__ import annotations
 
@@ -54,8 +54,10 @@ VARIANCE_FIGURES = {"figure1a": "Classification", "figure1b": "Poisson regressio
 def write(
     folder: str | Path, tables_folder: str | Path, figures_folder: str | Path, published_folder: str | Path
 ) -> Written:
-    """Write ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, ``vb_column.{csv,md}``, ground truth,
-    lookup tables and figures.
+    """Write all tables, pages and figures of the paper, and return its chapter of the audit.
+
+    The files are ``qp_table1.{csv,md,tex}``, ``qp_fidelity.{csv,md}``, ``vb_column.{csv,md}``, and those of
+    the ground truth, the lookup tables and the figures.
 
     Parameters
     ----------
@@ -75,36 +77,36 @@ def write(
     """
     summary = table1.load(folder, Path(published_folder, PRINTED))
     studies = (TIMING, LOOKUP_ERRORS, LOOKUP_EFFECT, TRUTH, NEARER_FITS)
-    made = {study: records.find(study, folder) for study in studies}
-    notes, loud = standing.of(made, folder)
+    frames = {study: records.find(study, folder) for study in studies}
+    notes, loud = standing.of(frames, folder)
     variances = records.load(VARIANCES, folder)
     write_figures(summary, variances, Path(figures_folder))
     write_tables(summary, Path(tables_folder))
     _write_vb(summary, folder, Path(tables_folder), Path(figures_folder))
     exact = _write_truth(folder, Path(tables_folder), Path(figures_folder), notes[TRUTH])
-    if made[LOOKUP_ERRORS] is not None and made[LOOKUP_EFFECT] is not None:
-        _write_lookup(made[LOOKUP_ERRORS], made[LOOKUP_EFFECT], notes, Path(tables_folder))
+    if frames[LOOKUP_ERRORS] is not None and frames[LOOKUP_EFFECT] is not None:
+        _write_lookup(frames[LOOKUP_ERRORS], frames[LOOKUP_EFFECT], notes, Path(tables_folder))
     near = _write_nearer(folder, summary.fits, Path(tables_folder), Path(figures_folder))
     evidence = claims.Evidence(
-        _printed(summary.fits), made[TIMING], made[LOOKUP_EFFECT], exact, near, variances
+        _printed(summary.fits), frames[TIMING], frames[LOOKUP_EFFECT], exact, near, variances
     )
-    beside = {claim: notes[study] for claim, study in STUDIED.items()}
-    return Written([claims.chapter(evidence, beside)], [*standing.loud(summary.groups), *loud])
+    notes_by_claim = {claim: notes[study] for claim, study in STUDIED.items()}
+    return Written([claims.chapter(evidence, notes_by_claim)], [*standing.loud(summary.groups), *loud])
 
 
 def findings(folder: Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
-    """Some claims judged, with nothing written (errors as `write`)."""
+    """Judge some claims and write nothing (errors as `write`)."""
     fits = ordered(load_fits(folder))
-    sampled = truth_records.read(folder) if {"QP10", *OURS} & set(names) else []
+    sampled = truth_records.read(folder) if {"QP10", *OWN_CLAIMS} & set(names) else []
     timed, effect = (records.find(study, folder) for study in (TIMING, LOOKUP_EFFECT))
     truth = truth_tables.summary(sampled) if sampled else None
-    near = _nearer(folder) if {*OURS} & set(names) else None
+    near = _nearer(folder) if {*OWN_CLAIMS} & set(names) else None
     variances = records.load(VARIANCES, folder) if "QP5" in names else None
     return claims.judge(claims.Evidence(_printed(fits), timed, effect, truth, near, variances), names)
 
 
 def draw(name: str, folder: Path, figures_folder: Path) -> None:
-    """Draw one figure, under every protocol; tables that come with it go into the figures' folder."""
+    """Draw one figure, under every protocol; its tables go into the figures' folder."""
     summary = table1.load(folder, CHECKOUT / "data" / "published" / PRINTED)
     if name == TRUTH_FIGURE:
         _write_truth(folder, figures_folder, figures_folder, [])
@@ -118,8 +120,8 @@ def draw(name: str, folder: Path, figures_folder: Path) -> None:
         write_figures(summary, records.load(VARIANCES, folder), figures_folder, (name,))
 
 
-OURS = ("OURS1", "OURS2", "OURS3")
-STUDIED = {"QP10": TRUTH, "QP8": TIMING, "QP9": LOOKUP_EFFECT, **dict.fromkeys(OURS, NEARER_FITS)}
+OWN_CLAIMS = ("OURS1", "OURS2", "OURS3")
+STUDIED = {"QP10": TRUTH, "QP8": TIMING, "QP9": LOOKUP_EFFECT, **dict.fromkeys(OWN_CLAIMS, NEARER_FITS)}
 """Claim -> the study behind it, of which is said beside its numbers what was made again."""
 
 
@@ -136,7 +138,7 @@ def write_tables(summary: Summary, folder: Path) -> None:
 
 
 def _printed(fits: pd.DataFrame) -> pd.DataFrame:
-    """Fits of the data sets that the paper's claims are about."""
+    """Return the fits of the data sets that the paper's claims are about."""
     return fits[fits["dataset"].isin(published.ROWS)]
 
 
@@ -147,7 +149,7 @@ DRAWN = (*VARIANCE_FIGURES, "paired", "published")
 def write_figures(
     summary: Summary, variances: pd.DataFrame, folder: Path, names: Collection[str] = DRAWN
 ) -> None:
-    """Write figures, by default all, of every protocol that has something to draw."""
+    """Write figures, by default all, of every protocol that has data for them."""
     for protocol, fits in summary.fits.groupby("protocol", sort=False):
         points = variances[variances["protocol"] == protocol]
         drawn = {name: sets for name, sets in _figure_datasets(points).items() if name in names}
@@ -164,15 +166,19 @@ def write_figures(
 
 
 def _figure_datasets(points: pd.DataFrame) -> dict[str, list[str]]:
-    """Figure -> data sets with matched variances, in the table's order; figures with none are absent."""
+    """Map each figure to its data sets with matched variances, in table order; omit figures without any."""
     present = published.row_order(points["dataset"])
     counts = [name for name in present if published.is_counts(name)]
-    rest = [name for name in present if name not in counts]
-    return {name: shown for name, shown in zip(VARIANCE_FIGURES, (rest, counts), strict=True) if shown}
+    labelled = [name for name in present if name not in counts]
+    return {
+        name: datasets
+        for name, datasets in zip(VARIANCE_FIGURES, (labelled, counts), strict=True)
+        if datasets
+    }
 
 
 def _write_vb(summary: Summary, folder: str | Path, tables_folder: Path, figures_folder: Path) -> None:
-    """Write the VB column step by step; its figure, if there are fits scored as released."""
+    """Write the VB column step by step, and its figure if some fits are scored as released."""
     import pandas as pd
 
     fits = pd.concat([_printed(summary.fits), records.load(DIFFERENCES, folder)], ignore_index=True)
@@ -197,7 +203,7 @@ def _write_truth(
 
 
 def _nearer(folder: str | Path) -> pd.DataFrame | None:
-    """How near the approximations come; None without records of them."""
+    """Return the errors of the approximations against the exact posterior; None without records."""
     fits, latents = (records.find(study, folder) for study in (NEARER_FITS, NEARER_LATENTS))
     sampled = truth_records.read(folder)
     return None if fits is None or latents is None else nearer_tables.summary(fits, latents, sampled)
@@ -206,7 +212,7 @@ def _nearer(folder: str | Path) -> pd.DataFrame | None:
 def _write_nearer(
     folder: str | Path, fits: pd.DataFrame, tables_folder: Path, figures_folder: Path
 ) -> pd.DataFrame | None:
-    """Write ``qp_nearer.{csv,md}`` and the figure, if there are records; what they say."""
+    """Write ``qp_nearer.{csv,md}`` and the figures, if there are records; return the table."""
     table = _nearer(folder)
     if table is not None:
         nearer_pages.write(table, fits, tables_folder)

@@ -13,33 +13,33 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-OURS = "qp:"
+PREFIX = "qp:"
 """With which a name of this paper's may begin (`registry.PAPERS`)."""
 
 
 def hyperparameters(text: str) -> SquaredExponential:
-    """Kernel from ``variance=V,lengthscale=L`` (ARD: ``lengthscale=L1:L2:...``).
+    """Return the kernel of ``variance=V,lengthscale=L`` (ARD: ``lengthscale=L1:L2:...``).
 
     Raises
     ------
     ValueError
         If a name is unknown or missing, or a value is not a positive number.
     """
-    given = {}
+    values = {}
     for item in text.split(","):
         name, _, value = item.partition("=")
-        if name not in ("variance", "lengthscale") or name in given:
+        if name not in ("variance", "lengthscale") or name in values:
             raise ValueError(f"--hyperparameters takes variance=V,lengthscale=L, got '{text}'")
         try:
             if "_" in value:  # to float a separator of digits
                 raise ValueError
-            given[name] = tuple(float(v) for v in value.split(":"))
+            values[name] = tuple(float(v) for v in value.split(":"))
         except ValueError:
             raise ValueError(f"{name} must be a number, got '{value}'") from None
-    if len(given) != 2 or len(given["variance"]) != 1:
+    if len(values) != 2 or len(values["variance"]) != 1:
         raise ValueError(f"--hyperparameters needs one variance and a lengthscale, got '{text}'")
-    scales = given["lengthscale"]
-    return SquaredExponential(given["variance"][0], scales if len(scales) > 1 else scales[0])
+    scales = values["lengthscale"]
+    return SquaredExponential(values["variance"][0], scales if len(scales) > 1 else scales[0])
 
 
 def fitted(
@@ -51,7 +51,9 @@ def fitted(
     fixed: SquaredExponential | None = None,
     mirror: str | None = None,
 ) -> dict[str, Any]:
-    """Record of a cell; a method that starts from another's hyperparameters has this fitted first.
+    """Return the record of a cell.
+
+    A method may start from the hyperparameters of another. That method is then fitted first.
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ def fitted(
     ValueError
         A name that nobody has, with those that are known, or a fold or seed that cannot be.
     """
-    name = name.removeprefix(OURS)
+    name = name.removeprefix(PREFIX)
     if name not in data.names():
         raise ValueError(_unknown(name))
     task = fits.task_of(name)
@@ -88,18 +90,25 @@ def fitted(
 
 
 def _unknown(name: str) -> str:
-    """Why there is no such set here: which verb makes the fits of another paper's, or which are known."""
-    paper, _, rest = name.rpartition(":")
-    others = [row["set"] for row in data.table_of_datasets() if rest == row["name"]]
-    others = [other for other in others if other.partition(":")[0] in ({paper} if paper else {"pep", "rep"})]
-    if others:
-        made = f"`tilted reproduce {others[0].partition(':')[0]} --fresh` makes its fits"
-        return f"`tilted fit` fits cells of the QP paper, '{others[0]}' is of another: {made}"
+    """Return the message for an unknown data set.
+
+    For a set of another paper the message names the command that fits it. Otherwise it lists the known sets.
+    """
+    paper, _, short_name = name.rpartition(":")
+    candidates = [row["set"] for row in data.table_of_datasets() if short_name == row["name"]]
+    candidates = [
+        candidate
+        for candidate in candidates
+        if candidate.partition(":")[0] in ({paper} if paper else {"pep", "rep"})
+    ]
+    if candidates:
+        hint = f"`tilted reproduce {candidates[0].partition(':')[0]} --fresh` makes its fits"
+        return f"`tilted fit` fits cells of the QP paper, '{candidates[0]}' is of another: {hint}"
     return f"unknown data set '{name}'; known: {', '.join(data.names())}"
 
 
 def summary(record: Mapping[str, Any], searched: bool = True) -> str:
-    """What a person wants to know of a record; if it was ``searched``, from which fit it has its start."""
+    """Summarise a record as text; if it was ``searched``, name the fit that the search started from."""
     status, method = record["status"], record["method"]
     spec = protocols.method(record["protocol"], fits.task_of(record["dataset"]), method)
     twice = spec.get("tunings", 1) > 1 and not method.endswith(protocols.TUNE)

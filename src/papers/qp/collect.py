@@ -1,10 +1,9 @@
-"""Fit records into the committed ones: lines, the EP record beside each QP record, matched variances.
+"""Fit files folded into the committed records: rows, matched EP and QP records, matched variances.
 
-The runs of a paper take many hours, over days and on several machines, and their full records
-(``data/fits``) stay on the machine that made them. A seed of a (protocol, data set, method) is taken whole
-from the later of two runs: by the day of the run, then by the age of the file, and a file rather than the
-record of the same day. A QP record keeps its pair, and its variances, only while the EP record that it was
-compared with stands beside it.
+A paper's runs take many hours, over days and on several machines. Their full records (``data/fits``) stay on
+the machine of the run. A seed of a (protocol, data set, method) is taken in full from the later of two runs:
+by the day of the run, then by the age of the file. On the same day a file replaces the record. A QP record
+keeps its pair and its variances only while the EP record of that comparison is still recorded.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ FIT = "fit"
 
 
 def fold_in(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change]:
-    """Fold fit files ``.../<protocol>/<data set>/<block>.jsonl.gz`` into the records of a folder, as one.
+    """Fold fit files ``.../<protocol>/<data set>/<block>.jsonl.gz`` into the records of a folder, at once.
 
-    Folding the same files in twice changes nothing.
+    A second folding of the same files changes nothing.
 
     Parameters
     ----------
@@ -66,29 +65,29 @@ def fold_in(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change
     """
     new = _collected(map(Path, paths))
     with files.alone(folder):
-        known = records.read_runs(folder)
+        runs = records.read_runs(folder)
         had = {study: records.load(study, folder) for study in new}
-        current = _current(had, new, known)
+        current = _current(had, new, runs)
         points = _fill_pairs(current)
-        merged = {study: merge(study, had[study], units, known) for study, units in new.items()}
+        merged = {study: merge(study, had[study], units, runs) for study, units in new.items()}
         before, after = _runs_of(had.values()), _runs_of(frame for frame, _, _ in merged.values())
         stands = {unit for unit, run in before.items() if after.get(unit) == run}
         frames, changes, fresh = {}, {}, []
-        for study, (frame, made, change) in merged.items():
+        for study, (frame, new_runs, change) in merged.items():
             frames[study], lost = _without_broken_pairs(frame, current.keys(), stands)
             note = f"{lost} QP fits lost the EP record they were compared with" if lost else ""
             changes[study.file] = change._replace(note="; ".join(filter(None, (change.note, note))))
-            fresh += made
+            fresh += new_runs
         if frames.keys() & set(FITS.values()):
             sound = _sound_variances(records.load(VARIANCES, folder), frames, current.keys(), stands, points)
-            frames[VARIANCES], made, _ = merge(VARIANCES, sound, points, known)
-            fresh += made
+            frames[VARIANCES], new_runs, _ = merge(VARIANCES, sound, points, runs)
+            fresh += new_runs
         records.save(folder, frames, fresh, {})
     return changes
 
 
 def _collected(paths: Iterable[Path]) -> dict[Study, Units]:
-    """Seeds of fit files, by study; of two of one name the later."""
+    """Return the seeds of fit files, by study; the later of two with one name."""
     by_folder: dict[Path, list[Path]] = {}
     for path in paths:
         by_folder.setdefault(path.parent, []).append(path)
@@ -100,7 +99,7 @@ def _collected(paths: Iterable[Path]) -> dict[Study, Units]:
 
 
 def _lines_in(folder: Path) -> Callable[[dict[str, Any]], list[dict[str, Any]]]:
-    """Maker of lines of the records in a folder, which names their protocol and data set."""
+    """Return the function that converts records to rows; it checks that they belong in the folder."""
 
     def lines(record: dict[str, Any]) -> list[dict[str, Any]]:
         if (record["protocol"], record["dataset"]) != (folder.parent.name, folder.name):
@@ -118,39 +117,39 @@ def _lines_in(folder: Path) -> Callable[[dict[str, Any]], list[dict[str, Any]]]:
 def _current(
     had: Mapping[Study, pd.DataFrame], new: Mapping[Study, Units], known: Mapping[str, Run]
 ) -> Units:
-    """New seeds that are not older than their record."""
+    """Return the new seeds that are not older than their record."""
     date_of = {unit: known[run].date for unit, run in _runs_of(had.values()).items()}
     return {
-        unit: made
+        unit: entry
         for units in new.values()
-        for unit, made in units.items()
-        if made.stamp["date"] >= date_of.get(unit, "")
+        for unit, entry in units.items()
+        if entry.stamp["date"] >= date_of.get(unit, "")
     }
 
 
 def _runs_of(frames: Iterable[pd.DataFrame]) -> dict[Unit, str]:
-    """Seed -> its run."""
+    """Map each seed to its run."""
     return {unit: run for frame in frames for unit, run in zip(_keys(frame, SEED), frame[RUN], strict=True)}
 
 
 def _fill_pairs(units: Mapping[Unit, Made]) -> Units:
-    """Fill in the pairs of QP lines; the variances of these that figures draw, by `VARIANCES.unit`."""
+    """Fill in the pairs of QP rows; return the variances that figures draw, by `VARIANCES.unit`."""
     points: Units = {}
-    for (protocol, dataset, method, seed), made in units.items():
+    for (protocol, dataset, method, seed), entry in units.items():
         if method != "qp":
             continue
         partners = {name: units.get((protocol, dataset, name, seed)) for name in pairs.EP_METHODS}
         fits = {name: _fits_of(unit) for name, unit in partners.items() if unit}
         drawn = protocol in FITS and (is_counts(dataset) or seed < FIGURE_SEEDS)
-        for line in made.lines:
+        for line in entry.lines:
             fold = line["fold"]
-            beside = {name: by_fold[fold] for name, by_fold in fits.items() if fold in by_fold}
+            ep_fits = {name: by_fold[fold] for name, by_fold in fits.items() if fold in by_fold}
             if FIT in line:
                 where = protocol, dataset, seed, fold
-                for reference, matched in _pair(line, beside | {"qp": line[FIT]}, where):
+                for reference, matched in _pair(line, ep_fits | {"qp": line[FIT]}, where):
                     if drawn:
                         lines = list(_point_lines((*where, reference), *matched))
-                        points[*where, reference] = Made(lines, made.stamp, made.written)
+                        points[*where, reference] = Made(lines, entry.stamp, entry.written)
     return points
 
 
@@ -161,7 +160,7 @@ def _fits_of(made: Made) -> dict[int, pairs.Fit]:
 def _pair(
     line: dict[str, Any], fits: Mapping[str, pairs.Fit], where: Unit
 ) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray]]]:
-    """Fill in the pair of one QP line; kind and variances of the pairs it has."""
+    """Fill in the pair of one QP row; yield kind and variances of its pairs."""
     name = " ".join(map(str, where))
     if pairs.has_moved(line["dataset"], fits):
         yield MOVED, pairs.matched(fits["ep"], fits["qp"], name)
@@ -181,7 +180,7 @@ def _point_lines(where: Unit, v_ep: np.ndarray, v_qp: np.ndarray) -> Iterator[di
 def _without_broken_pairs(
     frame: pd.DataFrame, current: Collection[Unit], stands: Collection[Unit]
 ) -> tuple[pd.DataFrame, int]:
-    """Empty the pairs of recorded QP lines beside which another EP record stands, or none; their number."""
+    """Empty the pairs of recorded QP rows whose EP record was replaced or removed; count them."""
     qp = frame[frame["pair"] != ""]
     broken = [
         index
@@ -201,7 +200,7 @@ def _sound_variances(
     stands: Collection[Unit],
     points: Collection[Unit],
 ) -> pd.DataFrame:
-    """Recorded variances whose QP fit, and the EP fit beside it, are still recorded, or made again."""
+    """Return the recorded variances whose QP fit and EP fit are still recorded, or are repeated."""
     touched = {protocol for frame in frames.values() for protocol in frame["protocol"].unique()}
     paired = {fold for frame in frames.values() for fold in _keys(frame[frame["pair"] != ""], FOLD)}
 

@@ -1,10 +1,11 @@
-"""What each difference between a paper's text and its code is worth, one at a time.
+"""The effect of each difference between a paper's text and its code, one at a time.
 
-A difference (``differences.yaml``) replaces one choice of a base protocol: fits under the derived
-protocol are compared with the base's on the same seeds, or two records of the base with each other. The
-effect is the mean over seeds of change minus base, in the printed units of Table 1 (TE times 100, NTLL
-times 1000), with its standard error over seeds. Besides single methods the gap ``qp - ep`` is compared, and
-of it the share of a seed's folds on which QP's NTLL is below EP's, which is what the paper counts.
+A difference (``differences.yaml``) replaces one choice of a base protocol. Its effect is measured in one of
+two ways: fits under the derived protocol are compared with the base's on the same seeds, or two records of
+the base with each other. The effect is the mean over seeds of change minus base, with its standard error over
+seeds, in the printed units of Table 1 (TE times 100, NTLL times 1000). Besides single methods, the gap ``qp -
+ep`` is compared, and the share of a seed's folds on which QP's NTLL is below EP's. The paper counts this
+share.
 
 ``differences.csv`` and ``differences.md`` of the tables have the effects.
 """
@@ -62,7 +63,7 @@ EFFECT_COLUMNS = tuple(
 
 @dataclass(frozen=True)
 class Difference:
-    """One difference.
+    """A difference between text and code.
 
     Attributes
     ----------
@@ -84,7 +85,7 @@ class Difference:
 
 
 def load() -> list[Difference]:
-    """Every difference, in the file's order."""
+    """Return every difference, in the file's order."""
     listed = []
     for name, entry in protocols.differences().items():
         base, runs = entry["base"], "change" in entry
@@ -96,12 +97,12 @@ def load() -> list[Difference]:
 
 
 def bases(names: Sequence[str] = ()) -> list[str]:
-    """Protocols that some differences change; all differences by default."""
+    """Return the protocols that some differences change; all differences by default."""
     return list(dict.fromkeys(d.base for d in load() if not names or d.name in names))
 
 
 def jobs(names: Sequence[str] = (), seeds: int | None = None, block: int = 5) -> list[Job]:
-    """Fits that the differences need: (protocol, data set, method, first seed, last seed).
+    """Return the fits that the differences need: (protocol, data set, method, first seed, last seed).
 
     Parameters
     ----------
@@ -117,29 +118,29 @@ def jobs(names: Sequence[str] = (), seeds: int | None = None, block: int = 5) ->
     ValueError
         For a name that is not one of a difference with fits of its own; lists those.
     """
-    known = {difference.name: difference for difference in load() if difference.runs}
-    unknown = sorted(set(names) - set(known))
+    runnable = {difference.name: difference for difference in load() if difference.runs}
+    unknown = sorted(set(names) - set(runnable))
     if unknown:
-        raise ValueError(f"no difference '{unknown[0]}' to run; known: {', '.join(known)}")
+        raise ValueError(f"no difference '{unknown[0]}' to run; known: {', '.join(runnable)}")
     out = []
-    for name in names or known:
-        for dataset, n in known[name].rows.items():
+    for name in names or runnable:
+        for dataset, n in runnable[name].rows.items():
             n = n if seeds is None else min(n, seeds)
-            for _, (protocol, method) in known[name].sides.values():
+            for _, (protocol, method) in runnable[name].sides.values():
                 for first in range(0, n, block):
                     out.append((protocol, dataset, method, first, min(first + block, n) - 1))
     return out
 
 
 def load_with_bases(folder: str | Path) -> pd.DataFrame:
-    """Fits of the protocols themselves in a folder of records, and of the derived ones, if there are any."""
+    """Load the fits of the protocols, and of the derived ones if there are any, from a folder of records."""
     import pandas as pd
 
     return pd.concat([load_fits(folder), records.load(DIFFERENCES, folder)], ignore_index=True)
 
 
 def effects(frame: pd.DataFrame) -> pd.DataFrame:
-    """Effect of every difference that the records of a frame tell about.
+    """Return the effect of every difference for which a frame has records.
 
     Parameters
     ----------
@@ -177,13 +178,13 @@ def effects(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _share_ahead(ntll: pd.Series, dataset: str, qp: tuple[str, str], ep: tuple[str, str]) -> pd.Series:
-    """By seed, the share of folds on which QP has the lower NTLL; records as (protocol, name)."""
+    """Return, by seed, the share of folds on which QP has the lower NTLL; records as (protocol, name)."""
     gap = ntll[qp[0], dataset, qp[1]] - ntll[ep[0], dataset, ep[1]]
     return (gap < 0.0).groupby("seed").mean()
 
 
 def _seed_scores(fits: pd.DataFrame) -> dict[tuple[str, str, str], pd.DataFrame]:
-    """(protocol, data set, method) -> mean scores of its complete seeds, in printed units."""
+    """Map (protocol, data set, method) to mean scores of its complete seeds, in printed units."""
     seeds = seed_means(fits)
     by_method = seeds[seeds["complete"]].groupby(GROUP, sort=False)
     return {name: scores.set_index("seed")[[*FIELDS, "unconverged"]] for name, scores in by_method}
@@ -195,7 +196,7 @@ def _pair(
     seeds: int,
     names: tuple[tuple[str, str], tuple[str, str]],
 ) -> tuple[pd.DataFrame, pd.DataFrame] | None:
-    """Scores of base and change on the seeds that both have; None if there is no such seed."""
+    """Return the scores of base and change on their common seeds; None if there is no such seed."""
     base, change = (scores.get((protocol, dataset, record)) for protocol, record in names)
     if base is None or change is None:
         return None
@@ -207,7 +208,7 @@ def _pair(
 def _lines(
     where: tuple[str, ...], pair: tuple[pd.DataFrame, pd.DataFrame], folds: int
 ) -> Iterator[tuple[object, ...]]:
-    """Lines of the table of effects: one a metric."""
+    """Yield the rows of the table of effects, one for each metric."""
     base, change = pair
     n = len(base)
     unconverged = ("", "") if where[-1] == GAP else tuple(int(side["unconverged"].sum()) for side in pair)
@@ -221,9 +222,9 @@ def _lines(
 
 
 def write_all(folder: str | Path, table_path: str | Path, page_path: str | Path) -> None:
-    """Write the table of effects as CSV and as a page to read, from a folder of records.
+    """Write the table of effects as CSV and as a page, from a folder of records.
 
-    Before the derived protocols were run, two records of a base can still be compared.
+    Without fits of derived protocols, two records of a base can still be compared.
     """
     table = effects(load_with_bases(folder))
     write_rounded(table, table_path, 9)
@@ -248,43 +249,43 @@ def page(table: pd.DataFrame, note: Sequence[str] = ()) -> str:
 
 
 def _section(table: pd.DataFrame, name: str) -> str:
-    """Lines of one difference: a row a data set, effects of each method."""
+    """Return the text of one difference: a row for each data set, effects of each method."""
     measured = table[table["difference"] == name]
     if measured.empty:
         return "\nNot measured yet.\n"
     methods = list(dict.fromkeys(measured["method"]))
     by_itself = [(m, metric) for m in methods if m != GAP for metric in FIELDS]
-    shown = by_itself + [(GAP, metric) for metric in ("NTLL", AHEAD) if GAP in methods]
-    names = [f"{NAMES[m]}, {metric}" if metric != AHEAD else "QP ahead" for m, metric in shown]
+    columns = by_itself + [(GAP, metric) for metric in ("NTLL", AHEAD) if GAP in methods]
+    names = [f"{NAMES[m]}, {metric}" if metric != AHEAD else "QP ahead" for m, metric in columns]
     header = ["Row", "Seeds", *names]
     cells = []
     for row, lines in measured.groupby("row", sort=False):
         by_name = {(line.method, line.metric): line for line in lines.itertuples()}
         seeds = dict.fromkeys(str(line.n_seeds) for line in by_name.values())
         cells.append(
-            [row, "/".join(seeds), *(_cell(by_name[key]) if key in by_name else "" for key in shown)]
+            [row, "/".join(seeds), *(_cell(by_name[key]) if key in by_name else "" for key in columns)]
         )
-    text = [*grid(header, "lr" + "r" * len(shown), cells)]
+    text = [*grid(header, "lr" + "r" * len(columns), cells)]
     unconverged = list(_unconverged(measured))
     return "\n".join(["", *text, *(["", *items(unconverged)] if unconverged else []), ""])
 
 
 def _cell(line: Any) -> str:
-    """``effect ± standard error``, both in printed units."""
+    """Format ``effect ± standard error``, both in printed units."""
     spread = "" if np.isnan(line.se) else f" ± {_digits(line.se)}"
     sign = "" if line.effect == 0 else "−" if line.effect < 0 else "+"
     return f"{sign}{_digits(abs(line.effect))}{spread}"
 
 
 def _digits(value: float) -> str:
-    """Two decimals, more where the first digit comes later; 0 for what rounding made of 0."""
+    """Format with two decimals, more if the first digit comes later; 0 for a rounding error of 0."""
     if value < 1e-9:
         return "0"
     return f"{value:.2f}" if value >= 0.095 else f"{value:.1g}"
 
 
 def _unconverged(measured: pd.DataFrame) -> Iterator[str]:
-    """What did not converge, a sentence a row and method."""
+    """Yield a sentence on the fits that did not converge, for each row and method."""
     counted = measured[(measured["metric"] == "NTLL") & (measured["method"] != GAP)]
     for line in counted.itertuples():
         if line.base_unconverged or line.change_unconverged:

@@ -1,13 +1,13 @@
-"""Where the released code's search of EP's hyperparameters ends: its sweeps stop early (docs/differences.md).
+"""The released code's search of EP's hyperparameters, whose sweeps stop early (docs/differences.md).
 
-Sites are swept in order [Rasmussen & Williams 2006, algorithm 3.5], from those of the evaluation before: at
-least twice, and until the mean square of what the last sweep changed is below `ENOUGH`, for the precisions
-and for the shifts. The evidence is made of the cavities and normalisers that this sweep met on its way, not
-of those of the sites that it left. Where the evidence is flat the search ends on the noise of all that, and a
-second one may go on from there: at which point is decided by rounding.
+Sites are swept in order [Rasmussen & Williams 2006, algorithm 3.5], from those of the evaluation before.
+There are at least two sweeps. They end when the mean square of the last sweep's changes is below `ENOUGH`,
+both for the precisions and for the shifts. The evidence uses the cavities and normalisers met during this
+sweep, not those of its final sites. Where the evidence is flat, the search ends on this noise. A second
+search may then go on from there; rounding decides its end.
 
-Evaluations are counted as that code counts its inferences: two at the start, when the model is made and when
-it is given its parameters, and one at the end. Of its recorded searches one takes as many, to the sweep.
+Evaluations are counted as that code counts its inferences: two at the start, when the model is built and when
+its parameters are set, and one at the end. One of its recorded searches is reproduced to the sweep.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SMALLEST = float(np.finfo(float).eps)
 
 
 class Released(NamedTuple):
-    """How a search ended.
+    """The end of a search.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Released(NamedTuple):
     message: str
 
     def status(self, inference: Status) -> Status:
-        """The status of a fit by this search, from that of the inference at its end."""
+        """Return the status of a fit by this search, from that of the inference at its end."""
         return replace(
             inference,
             converged=self.success and inference.converged,
@@ -76,14 +76,14 @@ class Released(NamedTuple):
 
 
 class _Visits(NamedTuple):
-    """What a sweep met at the sites: log normalisers, precisions and shifts of the cavities, arrays [N]."""
+    """Numbers of a sweep at the sites: log normalisers, precisions and shifts of the cavities, arrays [N]."""
 
     log_z: np.ndarray
     precision: np.ndarray
     shift: np.ndarray
 
     def log_scale(self, sites: Sites) -> float:
-        """Sum of the logarithms of the sites' scales: each site has its tilted distribution's normaliser."""
+        """Return the sum of the sites' log scales, which give each tilted distribution its normaliser."""
         total = self.precision + sites.tau
         log_gaussian = 0.5 * (
             np.log(self.precision / total)
@@ -95,7 +95,7 @@ class _Visits(NamedTuple):
 
 @dataclass
 class _Model:
-    """Points, and the sites that evaluations hand on; one search's alone."""
+    """Points, and the sites that one evaluation hands to the next, of a single search."""
 
     X: np.ndarray
     y: np.ndarray
@@ -106,7 +106,7 @@ class _Model:
     sweeps: int = field(default=0, init=False)
 
     def evaluate(self, kernel: SquaredExponential) -> tuple[float, np.ndarray]:
-        """Log evidence, and its derivatives in the parameters of the kernel with the sites held fixed."""
+        """Return the log evidence, and its derivatives in the kernel's parameters at fixed sites."""
         posterior = Dense.build(kernel.matrix(self.X))
         self.evaluations += 1
         for swept in range(1, MOST + 1):
@@ -175,7 +175,7 @@ def search(
 def _sweep(
     posterior: Dense, sites: Sites, likelihood: Likelihood, y: np.ndarray, floor: float
 ) -> tuple[Sites, _Visits]:
-    """The sites after each took its new value in order, and what they met."""
+    """Update each site in order; return the new sites and the numbers met on the way."""
     state = posterior.condition(sites)
     covariance, mean = posterior.covariance(state), np.array(state.marginals.mean)
     tau, nu = np.array(sites.tau, dtype=float), np.array(sites.nu, dtype=float)

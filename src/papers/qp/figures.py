@@ -1,9 +1,8 @@
-"""Figures of the Quantile Propagation paper, and ours against the published table.
+"""Figures of the Quantile Propagation paper, and of our table against the published one.
 
-Figure 1 of the paper is a scatter of the latent predictive variances at test points, EP against
-QP. The two lie so close together that the scatter alone cannot show a difference of a per cent,
-so a panel beneath it shows the relative difference, and another that of the folds whose reported EP
-moved in its second tuning.
+Figure 1 of the paper is a scatter of the latent predictive variances at test points, EP against QP. The two
+are so close that the scatter alone cannot show a difference of a per cent. A panel beneath it therefore shows
+the relative difference. Another panel shows the folds whose reported EP moved in its second tuning.
 """
 
 from __future__ import annotations
@@ -85,10 +84,10 @@ def predictive_variances(
     path_stem: str | Path,
     title: str,
 ) -> None:
-    """Figure 1a or 1b: predictive variances of the latent function, EP against QP.
+    """Draw figure 1a or 1b: predictive variances of the latent function, EP against QP.
 
-    Which EP fit stands beside QP is told in `papers.qp.pairs`. The points are those kept in
-    ``variances``; the shares and numbers of folds printed into the figure count every seed.
+    `papers.qp.pairs` explains which EP fit is compared with QP. The points are those in ``variances``. The
+    shares and numbers of folds printed into the figure count every seed.
 
     Parameters
     ----------
@@ -105,13 +104,13 @@ def predictive_variances(
     points = variances[variances["dataset"].isin(datasets)]
     main, moved = (points[points["reference"] == name] for name in REFERENCES)
     kinds = ((main, _dots), (moved, _rings))
-    shown = [(matched, look(len(matched))) for matched, look in kinds if len(matched)]
-    with style.drawing(path_stem, (4.2, 4.4 + 1.35 * len(shown))) as figure:
-        heights = (3.0, *[1.0] * len(shown))
+    panels = [(matched, look(len(matched))) for matched, look in kinds if len(matched)]
+    with style.drawing(path_stem, (4.2, 4.4 + 1.35 * len(panels))) as figure:
+        heights = (3.0, *[1.0] * len(panels))
         upper, *lower = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         _scatter(upper, main, moved, counts, _main_label(datasets))
         _remarks(upper, counts, _drawn(frame, points, datasets))
-        for axes, (matched, look) in zip(lower, shown, strict=True):
+        for axes, (matched, look) in zip(lower, panels, strict=True):
             _difference(axes, matched, look | {"markersize": 2.6})
             axes.sharey(lower[0])
         upper.set_title(title)
@@ -119,7 +118,7 @@ def predictive_variances(
 
 
 def share(n_not_above: int, n: int) -> str:
-    """Points with QP <= EP as text; rounded down, so that 100 % means all of them."""
+    """Format the share of points with QP <= EP, rounded down, so that 100 % means all of them."""
     percent = "100" if n_not_above == n else f"{np.floor(10000 * n_not_above / n) / 100:.2f}"
     return rf"QP $\leq$ EP at {percent} % of n = {n:,}"
 
@@ -144,10 +143,10 @@ def _scatter(axes: Axes, main: pd.DataFrame, moved: pd.DataFrame, counts: pairs.
 
 
 def _remarks(axes: Axes, counts: pairs.Counts, drawn: str) -> None:
-    """Corner text: what is drawn, what has no pair, what did not converge."""
+    """Write the corner text: the points drawn, the folds without a pair, the fits that did not converge."""
     remarks = [
-        f"{count:,} {'fold' if count == 1 else 'folds'} {what}"
-        for count, what in (
+        f"{count:,} {'fold' if count == 1 else 'folds'} {clause}"
+        for count, clause in (
             (counts.n_unpaired, "without a pair"),
             (counts.n_unconverged, "with a fit not converged"),
         )
@@ -159,7 +158,7 @@ def _remarks(axes: Axes, counts: pairs.Counts, drawn: str) -> None:
 
 
 def _drawn(frame: pd.DataFrame, points: pd.DataFrame, datasets: Sequence[str]) -> str:
-    """Which seeds the points are of, where these are not all."""
+    """Name the seeds of the points, if these are not all."""
     of_sets = [set(of_set["seed"]) for _, of_set in frame[frame["dataset"].isin(datasets)].groupby("dataset")]
     seeds, drawn = set.intersection(*of_sets), set(points["seed"])
     more = "" if all(of_set == seeds for of_set in of_sets) else ", more of some sets"
@@ -169,7 +168,7 @@ def _drawn(frame: pd.DataFrame, points: pd.DataFrame, datasets: Sequence[str]) -
 
 
 def _difference(axes: Axes, points: pd.DataFrame, look: dict[str, Any]) -> None:
-    """Panel beneath the scatter: by how many per cent QP's variance lies below EP's."""
+    """Draw the panel beneath the scatter: by how many per cent QP's variance is below EP's."""
     axes.axhline(0.0, color="black", linestyle=(0, (5, 3)), linewidth=0.8)
     axes.plot(points["v_ep"], 100 * (points["v_qp"] / points["v_ep"] - 1), **look)
     axes.set_ylabel("QP / EP $-$ 1 (%)")
@@ -177,14 +176,14 @@ def _difference(axes: Axes, points: pd.DataFrame, look: dict[str, Any]) -> None:
 
 
 def _dots(n: int) -> dict[str, Any]:
-    """Small filled dots, fainter when there are many; drawn as pixels, or a PDF takes minutes."""
+    """Return the look of small filled dots, fainter if many; as pixels, since a PDF of them takes minutes."""
     opacity = float(np.clip(8 / np.sqrt(max(n, 1)), 0.12, 0.7))
     face = {"color": style.BLUE, "alpha": opacity, "markeredgewidth": 0}
     return {"linestyle": "", "marker": "o", "markersize": 2.6, **face, "rasterized": True, "zorder": 3}
 
 
 def _rings(n: int) -> dict[str, Any]:
-    """Open circles beneath the dots and wider than these, so that both are seen."""
+    """Return the look of open circles beneath the dots and wider than these, so that both are visible."""
     opacity = float(np.clip(12 / np.sqrt(max(n, 1)), 0.2, 0.7))
     edge = {"markerfacecolor": "none", "markeredgecolor": style.ORANGE, "markeredgewidth": 0.5}
     ring = {"linestyle": "", "marker": "o", "markersize": 4.6, "alpha": opacity}
@@ -203,11 +202,11 @@ def _main_label(datasets: Sequence[str]) -> str:
 def figure_table1(
     table: pd.DataFrame, path_stem: str | Path, title: str = "Table 1: ours against published"
 ) -> None:
-    """Dot plot of ours minus published, a row a data set, in printed units.
+    """Draw our mean minus the published one as dots, a row for each data set, in printed units.
 
-    A dot is the difference of the means, its line our standard deviation over seeds, the grey
-    bar behind it the published one; a dot inside its bar agrees within the paper's own spread.
-    The axis is linear within ±1 unit and logarithmic beyond. A row with fewer seeds than the paper's says so.
+    A dot is the difference of the means, and its line our standard deviation over seeds. The grey bar behind
+    it is the published standard deviation: a dot inside its bar agrees within the paper's own spread. The
+    axis is linear within ±1 unit and logarithmic beyond. A row with fewer seeds than the paper's says so.
 
     Parameters
     ----------
@@ -216,15 +215,15 @@ def figure_table1(
     path_stem, title : str
         Of `style.drawing`; above the figure.
     """
-    shown = table[table["published_mean"].notna() & table["mean"].notna()]
+    compared = table[table["published_mean"].notna() & table["mean"].notna()]
     rows = [row for row in dict.fromkeys(table["row"]) if n_seeds(row)]
-    methods = method_order(list(shown["method"]))
+    methods = method_order(list(compared["method"]))
     with style.drawing(path_stem, (6.9, 1.3 + 0.42 * len(rows))) as figure:
         panels = figure.subplots(1, 2, sharey=True)
         for axes, metric in zip(panels, METRICS, strict=True):
-            _differences(axes, shown[shown["metric"] == metric], rows, methods)
+            _differences(axes, compared[compared["metric"] == metric], rows, methods)
             axes.set_xlabel(AXIS_LABELS[metric])
-        style.row_axis(panels, [_row_label(shown, row) for row in rows])
+        style.row_axis(panels, [_row_label(compared, row) for row in rows])
         figure.suptitle(title, fontsize=9.0)
         figure.legend(handles=_method_handles(methods), loc="outside lower center", ncols=3)
 
@@ -250,7 +249,7 @@ def _differences(axes: Axes, cells: pd.DataFrame, rows: Sequence[str], methods: 
 
 
 def _row_label(shown: pd.DataFrame, row: str) -> str:
-    """Row with its numbers of seeds, method by method, where these are not the paper's."""
+    """Label a row, with its numbers of seeds by method if they are not the paper's."""
     lines = shown[shown["row"] == row].drop_duplicates("method")
     counts = lines["n_seeds"].tolist()
     complete = bool(counts) and min(counts) >= n_seeds(row)

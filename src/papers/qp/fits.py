@@ -44,12 +44,12 @@ AS_RELEASED = "as-released"
 
 
 def task_of(dataset: str) -> str:
-    """Task of a data set, "classification" or "counts"; DataError for an unknown one."""
+    """Return the task of a data set, "classification" or "counts"; DataError for an unknown one."""
     return registry.task_of(dataset)
 
 
 def uses_table(protocol: str, dataset: str, method: str) -> bool:
-    """Whether the protocol gives a method the certified lookup table."""
+    """Test if the protocol gives a method the certified lookup table."""
     return protocols.method(protocol, task_of(dataset), method).get("lookup") == "certified"
 
 
@@ -61,7 +61,7 @@ def run_job(
     starts: dict[tuple[int, int], dict[str, Any]] | None = None,
     table: RatioTable | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Records of all folds of a block of seeds, one after the other.
+    """Yield records of all folds of a block of seeds, one after the other.
 
     Parameters
     ----------
@@ -136,18 +136,18 @@ def run_cell(
     for name in names:
         if kernel is None:
             source = cell.spec.get("start", name + protocols.TUNE)
-            made = {name: scored.failed(f"no start, '{source}' failed", 0.0)}
+            scores = {name: scored.failed(f"no start, '{source}' failed", 0.0)}
         elif cell.spec["rule"] == "vb-joint":
-            made = _attempt_joint(cell, kernel, name)
+            scores = _attempt_joint(cell, kernel, name)
         else:
             record, kernel, sites = _attempt(cell, kernel, sites, optimise, table)
-            made = {name: record}
-        records += [{**identity, "method": called, **record} for called, record in made.items()]
+            scores = {name: record}
+        records += [{**identity, "method": called, **record} for called, record in scores.items()]
     return records
 
 
 class Cell(NamedTuple):
-    """What a protocol says about a task and a method of it, and the points of a fold."""
+    """A protocol's choices for a task and a method, and the points of a fold."""
 
     block: dict[str, Any]
     spec: dict[str, Any]
@@ -155,20 +155,20 @@ class Cell(NamedTuple):
 
     @property
     def likelihood(self) -> Likelihood:
-        """As the block names it."""
+        """Return the likelihood that the block names."""
         options = {"predictive": self.block["predictive"]} if "predictive" in self.block else {}
         return likelihoods.get(self.block["likelihood"], **options)
 
     @property
     def starting_sites(self) -> Sites | None:
-        """Sites at which the first inference starts; None for flat ones."""
+        """Return the sites at which the first inference starts; None for flat ones."""
         if self.block.get("start_sites") != "positive":
             return None
         return Sites(np.ones(len(self.points.y_train)), np.sqrt(self.points.y_train + 0.5))
 
 
 def cell_of(dataset: Dataset, protocol: str, method: str, seed: int, fold: int) -> Cell:
-    """The cell of one fold; ValueError for names the protocol does not know, or a fold out of range."""
+    """Return the cell of one fold; ValueError for unknown names, or a fold out of range."""
     task = task_of(dataset.name)
     block, spec = protocols.block(protocol, task), protocols.method(protocol, task, method)
     points = split(dataset, block["split"], seed, fold, standardise=block["standardise"])
@@ -176,7 +176,7 @@ def cell_of(dataset: Dataset, protocol: str, method: str, seed: int, fold: int) 
 
 
 def _starting_kernel(cell: Cell, start: dict[str, Any] | None) -> SquaredExponential | None:
-    """Kernel at which the search starts; None if the fit it starts from failed."""
+    """Return the kernel at which the search starts; None if the fit it starts from failed."""
     if "start" in cell.spec:
         if start is None:
             raise ValueError(f"this method starts from the hyperparameters of '{cell.spec['start']}'")
@@ -188,7 +188,7 @@ def _starting_kernel(cell: Cell, start: dict[str, Any] | None) -> SquaredExponen
 
 
 def kernel_at(hyperparameters: Mapping[str, Any]) -> SquaredExponential:
-    """The kernel at the hyperparameters of a record, whose lengthscales may be a list."""
+    """Return the kernel at the hyperparameters of a record, whose lengthscales may be a list."""
     scale = hyperparameters["lengthscale"]
     return SquaredExponential(hyperparameters["variance"], tuple(scale) if isinstance(scale, list) else scale)
 
@@ -196,20 +196,23 @@ def kernel_at(hyperparameters: Mapping[str, Any]) -> SquaredExponential:
 def _attempt(
     cell: Cell, kernel: SquaredExponential, sites: Sites | None, optimise: bool, table: RatioTable | None
 ) -> tuple[dict[str, Any], SquaredExponential | None, Sites | None]:
-    """Record of one fit (without its identity), and kernel and sites to go on from (None if it failed)."""
+    """Return the record of one fit without its identity, and kernel and sites to go on from.
+
+    Kernel and sites are None if the fit failed.
+    """
     began = time.process_time()
     try:
         if replayed := optimise and cell.spec.get("optimise") == AS_RELEASED:
             fitted, sites = _fit_as_released(cell, kernel, sites)
         else:
             fitted = _fit(cell, kernel, sites, optimise, table)
-        grade, given = cell.spec.get("correction"), (cell.likelihood, cell.points, fitted)
+        grade, arguments = cell.spec.get("correction"), (cell.likelihood, cell.points, fitted)
         if grade is not None:
-            record = scored.corrected(*given, grade)
+            record = scored.corrected(*arguments, grade)
         elif cell.spec.get("optimise") == CORRECTED:
-            record = scored.of_corrected_evidence(*given)
+            record = scored.of_corrected_evidence(*arguments)
         else:
-            record = scored.stable(*given)
+            record = scored.stable(*arguments)
     except scored.FAILURES as error:
         return scored.failure(error, began), None, None
     assert isinstance(fitted.kernel, SquaredExponential), "a search keeps the kind of its kernel"
@@ -218,9 +221,10 @@ def _attempt(
 
 
 def _attempt_joint(cell: Cell, kernel: SquaredExponential, name: str) -> dict[str, dict[str, Any]]:
-    """Records, by name, of one joint search, scored stably and, where the code is replayed, as it scores.
+    """Run one joint search and return its records by name.
 
-    The seconds of the second are those of its own prediction and scores: the search is the first's.
+    The first record is scored stably. If the released code is replayed, the second is scored as that code
+    does; its seconds are those of its own prediction and scores, without the search.
     """
     scorings: dict[str, Callable[[Likelihood, Split, JointFit], dict[str, Any]]] = {name: scored.stable}
     if cell.spec["released"]:
@@ -242,7 +246,7 @@ def _attempt_joint(cell: Cell, kernel: SquaredExponential, name: str) -> dict[st
 def _fit(
     cell: Cell, kernel: SquaredExponential, sites: Sites | None, optimise: bool, table: RatioTable | None
 ) -> api.Fit:
-    """The fit that the spec of a method other than the joint search asks for."""
+    """Return the fit that the spec of a method other than the joint search asks for."""
     projections = {"quadrature": None, "certified": table, "as-described": TableGrid()}
     projection = projections[cell.spec.get("lookup", "quadrature")]
     gradient = cell.spec.get("gradient", "exact")
@@ -253,7 +257,7 @@ def _fit(
 
 
 def _fit_as_released(cell: Cell, kernel: SquaredExponential, sites: Sites | None) -> tuple[api.Fit, Sites]:
-    """EP where the released code's search ends, at its fixed point there; and the sites of that search."""
+    """Return EP's fixed point at the end of the released code's search, and the sites of that search."""
     X, y = api.check_inputs(cell.points.X_train), cell.likelihood.check(cell.points.y_train)
     how = Search(**cell.block["search"])
     end = ep_released.search(X, y, cell.likelihood, kernel, sites, how, cell.spec["min_precision"])
@@ -262,7 +266,7 @@ def _fit_as_released(cell: Cell, kernel: SquaredExponential, sites: Sites | None
 
 
 def _by_corrected_evidence(ep: api.Fit, search: Search) -> api.Fit:
-    """EP at the maximum of the corrected evidence, climbed from its fit; that fit where it is not trusted."""
+    """Maximise the corrected evidence from EP's fit; return EP's fit if the correction is not trusted."""
     tuned, _ = corrected_evidence.maximise(ep.problem, ep.kernel, search, ep.inference.sites)
     return replace(ep, kernel=tuned.kernel, inference=tuned.inference, status=tuned.status)
 
@@ -274,7 +278,7 @@ def approximate(
     projection: Projector | None = None,
     search: Search | None = None,
 ) -> api.Fit:
-    """EP, QP or VB on the training points of a cell.
+    """Fit EP, QP or VB to the training points of a cell.
 
     Parameters
     ----------
@@ -310,7 +314,7 @@ def approximate(
 
 
 def _fit_joint(cell: Cell, kernel: SquaredExponential) -> JointFit:
-    """The joint variational search, with its input checked like every other fit's."""
+    """Run the joint variational search, with its input validated as for every other fit."""
     if cell.spec.get("mean", cell.block["mean"]) != 0.0:
         raise ValueError("vb-joint has a zero prior mean only")
     likelihood, search = cell.likelihood, cell.block["search"]

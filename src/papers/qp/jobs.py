@@ -1,7 +1,7 @@
-"""What a configuration asks of the QP paper: fits, differences, ground truth, lookup tables; their records.
+"""The QP paper's jobs of a configuration: fits, differences, ground truth, lookup tables; and their records.
 
-A job fits one method on one data set for a block of seeds, every fold of them; what jobs do is in
-`papers.qp.steps`. Methods that start from another's hyperparameters need its job of the same seeds.
+A job fits one method on all folds of one data set for a block of seeds. `papers.qp.steps` runs the jobs. A
+method that starts from another's hyperparameters needs the other method's job of the same seeds.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ TABLE = "data/lookup/probit.table"
 
 
 def jobs(config: Config) -> Iterator[Job]:
-    """Every job that a configuration asks for; the jobs that these need are among their inputs.
+    """Yield every job that a configuration asks for; the jobs that these need are among their inputs.
 
     Raises
     ------
     ValueError
         For a data set, method or difference that does not exist, with its place in the configuration.
     """
-    for asked in (_fits, _differences, _truth, _effects):
-        yield from asked(config)
+    for generate in (_fits, _differences, _truth, _effects):
+        yield from generate(config)
 
 
 def _fits(config: Config) -> Iterator[Job]:
-    for protocol, part in config.get("qp", {}).items():
-        for grid in _grids(part):
+    for protocol, section in config.get("qp", {}).items():
+        for grid in _grids(section):
             try:
                 yield from _of_grid(protocol, grid)
             except ValueError as error:
@@ -59,7 +59,7 @@ def _fits(config: Config) -> Iterator[Job]:
 
 
 def _grids(part: Config) -> Iterator[Config]:
-    """A grid of rows and methods, and those inside it."""
+    """Yield a grid of rows and methods, and the grids inside it."""
     yield part
     for further in part.get("also", []):
         yield from _grids(further)
@@ -79,9 +79,9 @@ def _fit(protocol: str, dataset: str, method: str, first: int, last: int, record
     inputs: dict[str, Any] = {"data": _standard(choices["variant"], dataset)}
     modules = [FITS, _module("inference", spec["rule"]), _module("likelihoods", choices["likelihood"])]
     if "start" in spec:
-        other = protocols.job_of(protocols.block(protocol, task)["methods"], spec["start"])
-        assert other is not None, "methods start from others of their protocol"
-        inputs["start"] = _fit(protocol, dataset, other, first, last, "")
+        start_method = protocols.job_of(protocols.block(protocol, task)["methods"], spec["start"])
+        assert start_method is not None, "methods start from others of their protocol"
+        inputs["start"] = _fit(protocol, dataset, start_method, first, last, "")
     if spec.get("lookup") == "certified":
         inputs["table"] = _certified_table()
         modules.append(LOOKUP)
@@ -106,7 +106,7 @@ def _fit(protocol: str, dataset: str, method: str, first: int, last: int, record
 
 
 def _module(room: str, name: str) -> str:
-    """Module of a rule or a likelihood, which is named after it."""
+    """Return the module of a rule or a likelihood, which has the same name."""
     return f"tilted.{room}.{name.removesuffix('-square').replace('-', '_')}"
 
 
@@ -119,7 +119,7 @@ def _certified_table() -> Job:
 
 
 def _differences(config: Config) -> list[Job]:
-    """Fits of derived protocols."""
+    """Return the jobs of derived protocols."""
     if "differences" not in config:
         return []
     try:
@@ -133,7 +133,7 @@ def _differences(config: Config) -> list[Job]:
 
 
 def bases(config: Config) -> list[str]:
-    """Records, below their folder, of the protocols that the differences change.
+    """Return the records of the protocols that the differences change, as paths below the folder of records.
 
     Raises
     ------
@@ -205,7 +205,10 @@ def _effects(config: Config) -> Iterator[Job]:
 
 
 def records(config: Config) -> list[Record]:
-    """What this paper's fits are folded into; the folding of ``compact`` knows derived protocols too."""
+    """Return the records that this paper's fits are folded into.
+
+    The function that folds ``compact`` also folds derived protocols.
+    """
     lookup = config.get("lookup", {"table": {"counts": []}, "study": {"points": 0, "timed_rows": 0}})
     chosen = {
         "counts": lookup["table"]["counts"],
@@ -258,7 +261,7 @@ VARIANCE_FIGURES = {"figure1a": "classification", "figure1b": "counts"}
 
 
 def tables(config: Config) -> list[str]:
-    """Tables and pages that are made where there are fits of this paper."""
+    """Return the tables and pages of a configuration with fits of this paper."""
     if "qp" not in config:
         return []
     sampled = [f"qp_{name}.{kind}" for name in ("truth", "nearer") for kind in ("csv", "md")]
@@ -267,16 +270,16 @@ def tables(config: Config) -> list[str]:
 
 
 def _replays_vb(config: Config) -> bool:
-    """Whether the released code's VB is run."""
+    """Test if the configuration runs the released code's VB."""
     grids = _grids(config["qp"].get("as-released", {"methods": []}))
     return any("vb-joint" in grid["methods"] for grid in grids)
 
 
 def figures(config: Config) -> list[str]:
-    """Figures that the rows and methods of a configuration allow."""
+    """Return the figures that the rows and methods of a configuration allow."""
     if "qp" not in config:
         return []
-    drawn = [f"{protocol}/{name}" for protocol, part in config["qp"].items() for name in _figures(part)]
+    drawn = [f"{protocol}/{name}" for protocol, section in config["qp"].items() for name in _figures(section)]
     drawn += ["qp_truth", "qp_nearer"] if "truth" in config else []
     drawn += ["qp_calibration"] if any(task_of(name) != "counts" for name in config.get("truth", {})) else []
     drawn += ["as-released/vb_column"] if _replays_vb(config) else []

@@ -1,7 +1,7 @@
-"""What a line of the records of fits holds, from a fit record; the studies are in `papers.qp.records`.
+"""A row of the records of fits, from a fit record; the studies are in `papers.qp.records`.
 
 ``dataset, method, seed, fold, n_train, n_test``
-    which fit; ``ep-tune`` is EP's first tuning where a protocol tunes twice;
+    the key of the fit, with its sizes; ``ep-tune`` is EP's first tuning where a protocol tunes twice;
 ``outcome, reason``
     ``ok``, ``not converged`` (numbers, but a convergence test was not met) or ``failed`` (no numbers);
 ``sweeps, evaluations, clipped, retries, negative_sites``
@@ -10,8 +10,9 @@
     hyperparameters (``lengthscale`` is text, one number or one a dimension joined by ``:``, see
     `lengthscales`), log evidence, scores in natural units, processor seconds;
 ``pair, n_above, ratio_min, ratio_median, ratio_max``
-    on lines of method ``qp`` only: the EP record its predictive variances stand beside (`papers.qp.pairs`),
-    at how many test points v_qp > v_ep (1 + 1e-9), and the smallest, median and largest v_qp / v_ep.
+    on rows of method ``qp`` only: the EP record that its predictive variances are compared with
+    (`papers.qp.pairs`), the number of test points with v_qp > v_ep (1 + 1e-9), and the
+    smallest, median and largest v_qp / v_ep.
 """
 
 from __future__ import annotations
@@ -49,23 +50,23 @@ VECTOR = rf"\({ENTRY}(?:, {ENTRY})+\)"
 
 
 def n_folds(dataset: str) -> int:
-    """Folds that make a seed of a data set complete."""
+    """Return the number of folds that make a seed of a data set complete."""
     return 1 if is_counts(dataset) else FOLDS
 
 
 def lengthscales(text: str) -> np.ndarray:
-    """Numbers of one ``lengthscale`` entry: [1], or [D] for one a dimension; [0] for a failed fit."""
+    """Return the numbers of a ``lengthscale`` entry: [1], [D] for one per dimension, [0] for a failed fit."""
     return np.array([float(scale) for scale in text.split(":") if scale])
 
 
 def kernel_of(line: Mapping[str, Any]) -> SquaredExponential:
-    """The kernel at the hyperparameters of a line whose fit did not fail."""
+    """Return the kernel at the hyperparameters of a row whose fit did not fail."""
     scales = lengthscales(line["lengthscale"])
     return SquaredExponential(line["variance"], scales[0] if len(scales) == 1 else tuple(scales))
 
 
 def line_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The line of a fit record (`papers.qp.fits`), without a pair."""
+    """Convert a fit record (`papers.qp.fits`) to a row without a pair."""
     status, kernel = record["status"], record["hyperparameters"] or {}
     failed = record["test_error"] is None or record["ntll"] is None
     outcome = FAILED if failed else OK if status["converged"] else UNCONVERGED
@@ -84,10 +85,10 @@ def line_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def clause_of(reason: str) -> str:
-    """A reason's first clause; of a vector, which may have sixty numbers, only that there is one."""
+    """Return a reason's first clause; a vector, which may have sixty numbers, becomes ``(#)``."""
     return re.sub(VECTOR, "(#)", reason.split(";")[0]).strip(": ")
 
 
 def reason_class(reason: str) -> str:
-    """A reason's first clause without its numbers (``#``): what went wrong, not where."""
+    """Return a reason's first clause without its numbers (``#``), so that it names the kind of error only."""
     return re.sub(NUMBER, "#", clause_of(reason))

@@ -105,11 +105,11 @@ def paired(fits: pd.DataFrame, first: str, second: str, score: str) -> dict[str,
     require_one_protocol(fits)
     right = fits[fits["method"] == second]
     right = right.assign(partner=right["pair"] if first == EQUAL else first)
-    left = fits[[*FIT, "method", "outcome", "variance", "lengthscale", score]].rename(
+    partners = fits[[*FIT, "method", "outcome", "variance", "lengthscale", score]].rename(
         columns={"method": "partner"}
     )
     both = right.merge(
-        left, on=[*FIT, "partner"], how="left" if first == EQUAL else "inner", suffixes=("", "_first")
+        partners, on=[*FIT, "partner"], how="left" if first == EQUAL else "inner", suffixes=("", "_first")
     ).sort_values(FIT)
     usable = (both["outcome"] != FAILED) & (both["outcome_first"] != FAILED)
     both["usable"] = usable & both[[score, f"{score}_first"]].notna().all(axis=1)
@@ -125,14 +125,14 @@ def _complete(lines: pd.DataFrame, score: str, folds: int) -> Paired:
     """Scores of the seeds of one data set whose ``folds`` folds are all usable."""
     counts = lines.groupby("seed")["usable"].agg(["sum", "size"])
     seeds = counts.index[(counts["sum"] == folds) & (counts["size"] == folds)]
-    kept = lines[lines["seed"].isin(seeds)]
-    converged = (kept["outcome"] == OK) & (kept["outcome_first"] == OK)
+    complete = lines[lines["seed"].isin(seeds)]
+    converged = (complete["outcome"] == OK) & (complete["outcome_first"] == OK)
     return Paired(
-        first=kept[f"{score}_first"].to_numpy(float).reshape(len(seeds), folds),
-        second=kept[score].to_numpy(float).reshape(len(seeds), folds),
+        first=complete[f"{score}_first"].to_numpy(float).reshape(len(seeds), folds),
+        second=complete[score].to_numpy(float).reshape(len(seeds), folds),
         seeds=seeds.to_numpy(),
-        n_train=float(kept["n_train"].mean()),
-        n_test=float(kept["n_test"].mean()),
+        n_train=float(complete["n_train"].mean()),
+        n_test=float(complete["n_test"].mean()),
         n_incomplete=len(counts) - len(seeds),
         n_unconverged=int((~converged).sum()),
     )
@@ -181,7 +181,7 @@ def _draft(dataset: str, quantity: str, scores: Paired | None, score: Score, jud
 def troubles(scores: Paired) -> list[str]:
     """What a reader has to know about matched scores."""
     counts = ((scores.n_incomplete, "seed left out"), (scores.n_unconverged, "fold not converged"))
-    return [counted(count, what) for count, what in counts if count]
+    return [counted(count, noun) for count, noun in counts if count]
 
 
 def tested(family: Sequence[Draft]) -> tuple[Line, ...]:
@@ -210,8 +210,8 @@ def fallback(fits: pd.DataFrame, protocol: str, first: str, datasets: Sequence[s
 def unfinished(fits: pd.DataFrame, method: str, other: str, datasets: Sequence[str]) -> str:
     """A remark on the folds where at least one of two methods did not converge."""
     matched = paired(fits, method, other, NTLL.column)
-    kept = [matched[name] for name in datasets if name in matched]
-    n_folds, n = sum(x.differences.size for x in kept), sum(x.n_unconverged for x in kept)
+    scores = [matched[name] for name in datasets if name in matched]
+    n_folds, n = sum(x.differences.size for x in scores), sum(x.n_unconverged for x in scores)
     return f"{method} or {other} not converged on {n} of {n_folds} folds" if n else ""
 
 

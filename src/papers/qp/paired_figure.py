@@ -63,14 +63,14 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
         Of `style.drawing`; above the figure.
     """
     panels = {"QP": _against_qp(fits), "VB": _against_vb(fits)}
-    present = {name for series in panels.values() for one in series for name in one.drawn}
+    present = {name for series in panels.values() for comparison in series for name in comparison.drawn}
     rows = row_order(present)
     with style.drawing(path_stem, (6.9, 1.5 + 0.36 * len(rows))) as figure:
         both = figure.subplots(1, 2, sharey=True)
-        for axes, (other, series) in zip(both, panels.items(), strict=True):
+        for axes, (method, series) in zip(both, panels.items(), strict=True):
             _panel(axes, series, rows)
-            axes.set_xlabel(f"EP $-$ {other}: NTLL ($10^{{-3}}$ nats)")
-            axes.set_title(f"$\\leftarrow$ EP better        {other} better $\\rightarrow$", fontsize=8.0)
+            axes.set_xlabel(f"EP $-$ {method}: NTLL ($10^{{-3}}$ nats)")
+            axes.set_title(f"$\\leftarrow$ EP better        {method} better $\\rightarrow$", fontsize=8.0)
         style.row_axis(both, [row_of(name) for name in rows])
         figure.suptitle(title, fontsize=9.0)
         figure.legend(handles=_handles(panels), loc="outside lower center", ncols=3)
@@ -78,7 +78,7 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
 
 def drawable(fits: pd.DataFrame) -> bool:
     """Whether any comparison of one protocol has two complete seeds."""
-    return any(one.drawn for one in [*_against_qp(fits), *_against_vb(fits)])
+    return any(comparison.drawn for comparison in [*_against_qp(fits), *_against_vb(fits)])
 
 
 def _against_qp(fits: pd.DataFrame) -> list[Series]:
@@ -102,12 +102,12 @@ def _panel(axes: Axes, series: list[Series], rows: list[str]) -> None:
     reach = MILLI * NTLL.margin
     axes.axvspan(-reach, reach, color=style.LIGHT, linewidth=0, zorder=0)
     axes.axvline(0.0, color="black", linewidth=0.7, zorder=1)
-    for k, one in enumerate(series):
+    for k, comparison in enumerate(series):
         offset = (k - (len(series) - 1) / 2) * step
         for height, name in enumerate(rows):
-            if name in one.drawn:
-                _difference(axes, one.scores[name], height + offset, 0.62 * step, one)
-            _beside(axes, height + offset, one.rests_on(name))
+            if name in comparison.drawn:
+                _difference(axes, comparison.scores[name], height + offset, 0.62 * step, comparison)
+            _beside(axes, height + offset, comparison.rests_on(name))
     if series:
         _beside(axes, -0.5, "seeds × folds", va="bottom")
     style.signed_axis(axes, 2.0, _power)
@@ -140,10 +140,16 @@ def _power(tick: int) -> str:
 
 def _handles(panels: dict[str, list[Series]]) -> list[Artist]:
     dots = [
-        style.line(color=one.colour, marker=one.marker, markersize=4, linewidth=0.8, label=one.label)
+        style.line(
+            color=comparison.colour,
+            marker=comparison.marker,
+            markersize=4,
+            linewidth=0.8,
+            label=comparison.label,
+        )
         for series in panels.values()
-        for one in series
-        if one.drawn
+        for comparison in series
+        if comparison.drawn
     ]
     bar = style.patch(color=style.GREY, alpha=0.35, linewidth=0, label="± 1 sd over seeds")
     line = style.line(color=style.GREY, linewidth=0.8, label="95 % interval, another data set")

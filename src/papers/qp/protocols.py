@@ -61,8 +61,8 @@ def block(protocol: str, task: str) -> dict[str, Any]:
     if base not in _all():
         raise ValueError(f"unknown protocol '{protocol}'; known: {', '.join(names())}")
     if plus and protocol not in derived():
-        known = [d.partition(PLUS)[2] for d in derived() if d.startswith(base + PLUS)]
-        raise ValueError(f"unknown protocol '{protocol}'; '{base}' has the differences: {', '.join(known)}")
+        changes = [d.partition(PLUS)[2] for d in derived() if d.startswith(base + PLUS)]
+        raise ValueError(f"unknown protocol '{protocol}'; '{base}' has the differences: {', '.join(changes)}")
     if task not in TASKS:
         raise ValueError(f"unknown task '{task}'; known: {', '.join(TASKS)}")
     if not plus:

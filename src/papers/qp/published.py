@@ -97,8 +97,8 @@ def truth_file(dataset: str, split: int) -> str:
 def method_order(methods: Sequence[str]) -> list[str]:
     """Distinct methods: the published ones in the paper's order, then the others by name."""
     present = set(methods)
-    known = [method for method in (*PUBLISHED_COLUMNS, RELEASED_VB) if method in present]
-    return known + sorted(present.difference(known))
+    printed = [method for method in (*PUBLISHED_COLUMNS, RELEASED_VB) if method in present]
+    return printed + sorted(present.difference(printed))
 
 
 def paper_methods(methods: Iterable[str]) -> list[str]:

@@ -50,13 +50,13 @@ NO_SET = "no row in the published table and no entry in data/sources.yaml (remov
 def _rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
     """What a line must not be."""
     failed, paired = frame["outcome"] == FAILED, frame["pair"] != ""
-    known = [name for name in frame["dataset"].unique() if is_known(name)]
-    last = frame["dataset"].map({name: n_folds(name) - 1 for name in known})
-    most = frame["dataset"].map({name: np.inf if is_counts(name) else 1.0 for name in known})
+    names = [name for name in frame["dataset"].unique() if is_known(name)]
+    last = frame["dataset"].map({name: n_folds(name) - 1 for name in names})
+    most = frame["dataset"].map({name: np.inf if is_counts(name) else 1.0 for name in names})
     numbers = frame[["variance", *NUMBERS]]
     pair_numbers = frame[list(PAIR[1:])].astype(float)
     return (
-        (~frame["dataset"].isin(known), NO_SET),
+        (~frame["dataset"].isin(names), NO_SET),
         (~frame["outcome"].isin(OUTCOMES), "unknown outcome"),
         ((frame["fold"] < 0) | (frame["fold"] > last), "unexpected fold"),
         ((frame["test_error"] < 0) | (frame["test_error"] > most), "test_error is no share"),

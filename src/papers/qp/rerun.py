@@ -231,11 +231,11 @@ def outcome(bench: Bench, line: dict[str, Any], how: str) -> Outcome:
         notes.append(f"not converged today: {today['reason']}")
     verdict = PASSED if not notes else REPORTED if chaotic else DIFFERS
     largest = max(abs(value) for value in differences.values())
-    found = Outcome(how, verdict, largest, differences["log_evidence"], "; ".join(notes))
+    result = Outcome(how, verdict, largest, differences["log_evidence"], "; ".join(notes))
     if bench.stops_by_sites and _is_open(differences, how):
-        return reported(found, OPEN)
-    beside = {name: line[name] + differences[name] for name in PAIR[1:] if name in differences}
-    return found._replace(made={**today, **({"pair": line["pair"], **beside} if beside else {})})
+        return reported(result, OPEN)
+    pair_numbers = {name: line[name] + differences[name] for name in PAIR[1:] if name in differences}
+    return result._replace(made={**today, **({"pair": line["pair"], **pair_numbers} if pair_numbers else {})})
 
 
 def _is_open(differences: Mapping[str, float], how: str) -> bool:

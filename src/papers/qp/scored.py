@@ -43,20 +43,20 @@ def corrected(likelihood: Likelihood, points: Split, fitted: api.Fit, grade: str
     the corrected moments. A correction that is not to be trusted, of the evidence or of a latent (which is
     EP's then), leaves the fit not converged, with the reason.
     """
-    evidence, found = fitted.corrected_evidence(grade), fitted.corrected(points.X_test, grade)
-    density = found.log_predictive(likelihood.domain(points.y_test))
+    evidence, correction = fitted.corrected_evidence(grade), fitted.corrected(points.X_test, grade)
+    density = correction.log_predictive(likelihood.domain(points.y_test))
     if not (np.isfinite(evidence.value) and np.all(np.isfinite(density))):
-        raise ArithmeticError(f"no finite evidence or test density ({found.message})")
+        raise ArithmeticError(f"no finite evidence or test density ({correction.message})")
     if isinstance(likelihood, Labels):
         errors = (density < np.log(0.5)).astype(float)
     else:
-        errors = likelihood.errors(points.y_test, found.mean, found.variance)
+        errors = likelihood.errors(points.y_test, correction.mean, correction.variance)
     status = fitted.status
-    if status.converged and not np.all(found.trusted):
-        status = replace(status, converged=False, message=f"not corrected: {found.message}")
+    if status.converged and not np.all(correction.trusted):
+        status = replace(status, converged=False, message=f"not corrected: {correction.message}")
     elif status.converged and not evidence.trusted:
         status = _with_evidence_of_ep(status, evidence.message)
-    record = _record(fitted, status, found.mean, found.variance, density, errors)
+    record = _record(fitted, status, correction.mean, correction.variance, density, errors)
     return {**record, "log_evidence": float(evidence.value)}
 
 

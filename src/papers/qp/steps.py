@@ -57,7 +57,7 @@ def fit(
     from tilted.projections import table as lookup
 
     experiment = import_module(FITS)
-    given = standard.read_standard(data)
+    standard_set = standard.read_standard(data)
     spec = protocols.method(protocol, experiment.task_of(dataset), method)
     starts = None
     if start is not None:
@@ -66,7 +66,7 @@ def fit(
             raise RecordError(f"{start}: not of {protocol} {dataset}; delete it and run again")
         starts = {(record["seed"], record["fold"]): record for record in before}
     certified = None if table is None else lookup.read(table)
-    fitted = experiment.run_job(given, protocol, method, range(first, last + 1), starts, certified)
+    fitted = experiment.run_job(standard_set, protocol, method, range(first, last + 1), starts, certified)
     return narrate(fitted, log)
 
 
@@ -145,13 +145,13 @@ def narrate(
     """Pass records through and write a line for each finished seed to a log file."""
     with open(log_path or os.devnull, "w", encoding="utf-8") as log:
         for _, group in itertools.groupby(records, key=lambda r: r["seed"]):
-            held = []
+            seed_records = []
             for record in group:
-                held.append(record)
+                seed_records.append(record)
                 yield record
-            line = _seed_line(held)
+            line = _seed_line(seed_records)
             print(line, file=log, flush=True)
-            for record in held:
+            for record in seed_records:
                 if not record["status"]["converged"]:
                     name = f"{record['method']} fold {record['fold']}"
                     print(f"  {name}: {record['status']['message']}", file=log, flush=True)

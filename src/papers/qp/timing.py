@@ -99,12 +99,12 @@ def _timed(
         return None, None
     kernel = fits.kernel_at(tuned["hyperparameters"])
     rule, projection = ("qp", certified_table()) if method == "qp-lookup" else (method, None)
-    asked = cell._replace(spec={**cell.spec, "rule": rule})
+    variant = cell._replace(spec={**cell.spec, "rule": rule})
     seconds = np.inf
     for _ in range(repeats):
         began = time.process_time()
         try:
-            fitted = fits.approximate(asked, kernel, projection=projection)
+            fitted = fits.approximate(variant, kernel, projection=projection)
         except ArithmeticError:  # an improper posterior
             return None, None
         seconds = min(seconds, time.process_time() - began)
@@ -201,9 +201,9 @@ def _wide(times: pd.DataFrame | None, protocol: str, method: str) -> pd.DataFram
 
     if times is None:
         return pd.DataFrame(columns=["dataset"])
-    ours = times[times["protocol"] == protocol].dropna()
-    ours = ours.assign(**{"seconds of a sweep": ours["seconds"] / ours["sweeps"]})
-    sides = [ours[ours["method"] == name] for name in (method, "ep")]
+    selected = times[times["protocol"] == protocol].dropna()
+    selected = selected.assign(**{"seconds of a sweep": selected["seconds"] / selected["sweeps"]})
+    sides = [selected[selected["method"] == name] for name in (method, "ep")]
     return sides[0].merge(sides[1], on=["dataset", "seed", "fold"], suffixes=("", "_ep"))
 
 

@@ -79,8 +79,8 @@ def predict(fit: JointFit, X: np.ndarray) -> Prediction:
     K, cross = _matrix(fit.kernel, fit.X), _matrix(fit.kernel, fit.X, X)
     A = fit.beta[:, None] * K * fit.beta
     A.flat[:: len(A) + 1] += 1.0
-    kept = linalg.inverse_from_cholesky(linalg.cholesky(A, "I + B K B"))
-    covariance = np.diag(fit.beta**-2) - kept / fit.beta[:, None] / fit.beta
+    inverse = linalg.inverse_from_cholesky(linalg.cholesky(A, "I + B K B"))
+    covariance = np.diag(fit.beta**-2) - inverse / fit.beta[:, None] / fit.beta
     C, tries, jitter = factor_with_jitter(K)
     w = lapack.dpotrs(C, K @ fit.alpha, lower=1)[0]
     half = lapack.dpotrs(C, K - covariance, lower=1)[0]
@@ -116,8 +116,8 @@ def _matrix(kernel: Kernel, X: np.ndarray, X2: np.ndarray | None = None) -> np.n
     if len(scales) != 1:
         raise ValueError("the released code's kernel has one lengthscale")
     squares = np.sum(X**2, axis=1)
-    others = squares if X2 is None else np.sum(X2**2, axis=1)
-    squared = -2.0 * (X @ (X if X2 is None else X2).T) + (squares[:, None] + others)
+    squares2 = squares if X2 is None else np.sum(X2**2, axis=1)
+    squared = -2.0 * (X @ (X if X2 is None else X2).T) + (squares[:, None] + squares2)
     if X2 is None:
         np.fill_diagonal(squared, 0.0)
     return variance * np.exp(-0.5 * (np.sqrt(np.maximum(squared, 0.0)) / scales[0]) ** 2)
@@ -164,7 +164,7 @@ def scores(likelihood: Likelihood, y: np.ndarray, predicted: Prediction) -> tupl
     """
     mean, variance = predicted.mean, predicted.variance
     density = densities(likelihood, y, mean, variance)
-    known = density > 0.0
-    logs = np.where(known, np.log(np.where(known, density, 1.0)), NO_DENSITY)
+    positive = density > 0.0
+    logs = np.where(positive, np.log(np.where(positive, density, 1.0)), NO_DENSITY)
     labels = likelihood.name == "probit"
     return logs, (density < 0.5).astype(float) if labels else likelihood.errors(y, mean, variance)

@@ -1,8 +1,8 @@
-"""Which claims of the QP paper hold, under each protocol: the paper's chapter of the audit.
+"""The QP paper's chapter of the audit: its claims judged under each protocol.
 
-Judged here are the claims about scores, QP1 to QP4; those about variances, the premise QP10 among them, in
-`variances`, QP7 in `projection`, QP8 in `papers.qp.timing` and QP9 in `papers.qp.lookup.effect`. Each judge
-takes the records of one protocol and returns blocks, the deciding one first. ``docs/claims.md``
+This module judges the claims about scores, QP1 to QP4. The claims about variances, with the premise QP10, are
+in `variances`, QP7 in `projection`, QP8 in `papers.qp.timing`, and QP9 in `papers.qp.lookup.effect`. Each
+judge takes the records of one protocol and returns blocks, the deciding one first. ``docs/claims.md``
 explains the choices.
 """
 
@@ -62,7 +62,7 @@ VARIANTS = (
 
 
 def similar_errors(fits: pd.DataFrame, protocol: str) -> list[Block]:
-    """QP1: EP's and QP's test errors."""
+    """Judge QP1: EP and QP have similar test errors."""
     blocks = []
     test = f"two one-sided t tests over seeds against ±{SIMILAR.margin:g}, Holm"
     for name, first in tunings(fits):
@@ -70,26 +70,26 @@ def similar_errors(fits: pd.DataFrame, protocol: str) -> list[Block]:
         matched = paired(fits, first, "qp", TE.column)
         prints = [_printed(matched.get(name)) for name in CLASSIFICATION]
         lines = tuple(
-            replace(line, note=joined(f"prints {' and '.join(what)}" if what else "", line.note))
-            for line, what in zip(tested(family), prints, strict=True)
+            replace(line, note=joined(f"prints {' and '.join(means)}" if means else "", line.note))
+            for line, means in zip(tested(family), prints, strict=True)
         )
         shown_alike = [first == second for first, second in filter(None, prints)]
         same = f"both means print alike on {sum(shown_alike)} of {len(shown_alike)} rows"
-        alike = same if shown_alike else ""
-        remark = joined(alike, fallback(fits, protocol, first, CLASSIFICATION))
+        agreement = same if shown_alike else ""
+        remark = joined(agreement, fallback(fits, protocol, first, CLASSIFICATION))
         blocks.append(Block(name, test, lines, remark, best=0.0))
     return blocks
 
 
 def _printed(scores: Paired | None) -> tuple[str, ...]:
-    """Both mean test errors as the paper prints them; empty without a complete seed."""
+    """Format both mean test errors as the paper prints them; empty without a complete seed."""
     if scores is None or not scores.n_seeds:
         return ()
     return f"{100 * scores.first.mean():.1f}", f"{100 * scores.second.mean():.1f}"
 
 
 def no_higher_ntll(fits: pd.DataFrame, protocol: str) -> list[Block]:
-    """QP2: QP's NTLL against EP's."""
+    """Judge QP2: QP's NTLL is no higher than EP's."""
     run = set(fits["method"])
     pairs = [(name, first, "qp") for name, first in tunings(fits)]
     pairs += [variant for variant in VARIANTS if set(variant[1:]) <= run]
@@ -117,12 +117,12 @@ def _what_matters(lines: Sequence[Line]) -> str:
 
 
 def _is_above(line: Line) -> bool:
-    """Whether QP is significantly above EP."""
+    """Test if QP is significantly above EP."""
     return line.effect < 0 and line.sample.p_holm < ALPHA
 
 
 def asterisks(fits: pd.DataFrame, protocol: str) -> list[Block]:
-    """QP3: the share of experiments in which QP's NTLL is below EP's."""
+    """Judge QP3: the share of experiments in which QP's NTLL is below EP's."""
     order = [*STARRED, *(name for name in ROWS if name not in STARRED)]
     blocks = []
     for unit in ("folds", "seeds"):
@@ -159,25 +159,25 @@ def _share(protocol: str, dataset: str, scores: Paired | None, unit: str) -> Lin
 
 
 def worse_vb(fits: pd.DataFrame, protocol: str) -> list[Block]:
-    """QP4: VB's scores above EP's and above QP's, Cancer apart."""
+    """Judge QP4: VB's scores are above EP's and QP's, except on Cancer."""
     return [_worse(fits, method, score) for score in (NTLL, TE) for method in variational(fits, protocol)]
 
 
 def _worse(fits: pd.DataFrame, method: str, score: Score) -> Block:
-    rest = [name for name in ROWS if name != "cancer"]
-    against = [(f"{method} - {other.upper()}", method, other) for other in ("ep", "qp")]
-    by_method = [drafts(fits, rest, *names, score, noticeably_higher) for names in against]
+    datasets = [name for name in ROWS if name != "cancer"]
+    against = [(f"{method} - {reference.upper()}", method, reference) for reference in ("ep", "qp")]
+    by_method = [drafts(fits, datasets, *names, score, noticeably_higher) for names in against]
     family = [draft for row in zip(*by_method, strict=True) for draft in row]
     apart = [drafts(fits, ["cancer"], *names, score, noticeably_higher)[0] for names in against]
     lines = (*tested(family), *shown(tested(apart)))
-    return Block(f"{method}, {score.name}", PAIRED_TEST, lines, unfinished(fits, method, "ep", rest))
+    return Block(f"{method}, {score.name}", PAIRED_TEST, lines, unfinished(fits, method, "ep", datasets))
 
 
 # All claims
 
 
 class Evidence(NamedTuple):
-    """What claims are judged by: fits of the paper's data sets, and studies; None where one was not made."""
+    """Fits of the paper's data sets, and studies, that decide the claims; None for an absent study."""
 
     fits: pd.DataFrame
     timing: pd.DataFrame | None = None
@@ -214,17 +214,17 @@ CLAIMS: dict[str, Judge] = {
 
 
 def judge(evidence: Evidence, names: Collection[str] = tuple(CLAIMS)) -> list[Finding]:
-    """Claims, by default every one, under every protocol, by claim, then by protocol.
+    """Judge claims, by default all, under every protocol; sort by claim, then by protocol.
 
-    Protocols without fits leave the claims about these not testable.
+    Without fits of a protocol, its claims about fits are not testable.
     """
     fits = evidence.fits
     by_protocol = {name: fits[fits["protocol"] == name] for name in protocols.names()}
     return [
-        finding(claim, name, blocks(ours, evidence, name))
+        finding(claim, name, blocks(protocol_fits, evidence, name))
         for claim, blocks in CLAIMS.items()
         if claim in names
-        for name, ours in by_protocol.items()
+        for name, protocol_fits in by_protocol.items()
     ]
 
 

@@ -1,14 +1,14 @@
 """The claim about single tilted distributions: QP7 [Zhang 2020, theorem 2], tested by computing.
 
-Random cavities N(m, v) and labels or counts; for each tilted distribution the ratio R of the Wasserstein
-and the KL projection's standard deviations, by quadrature to about 1e-13. A row is yes if no R exceeds 1
-and if R < 1 wherever the distribution is not Gaussian. How far below 1 it should be is known for
-nearly Gaussian ones: expanding the quantile function [Cornish and Fisher 1938],
+Cavities N(m, v) and labels or counts are random. For each tilted distribution R is the ratio of the
+Wasserstein to the KL projection's standard deviation, by quadrature to about 1e-13. A row is yes if no R
+exceeds 1, and if R < 1 for every distribution that is not Gaussian. The distance of R from 1 is known for
+nearly Gaussian distributions, from the expansion of the quantile function [Cornish and Fisher 1938],
 
-    1 - R = skewness^2 / 36 + (excess kurtosis)^2 / 192 + ... ,
+    1 - R = skewness^2 / 36 + (excess kurtosis)^2 / 192 + ... .
 
-so points where this is below `VISIBLE` are Gaussian as far as double precision can tell; they are counted.
-A Gaussian likelihood, whose tilted distributions are Gaussian, has to give R = 1.
+Where this is below `VISIBLE`, double precision cannot tell the distribution from a Gaussian; such points are
+counted. A Gaussian likelihood has Gaussian tilted distributions and must give R = 1.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ QUANTITY = "largest sigma_QP / sigma_EP - 1"
 
 @dataclass(frozen=True)
 class Population:
-    """Tilted distributions of one row: a likelihood and how to draw its labels; ``gaussian``: R is 1."""
+    """Tilted distributions of one row: a likelihood and a rule to draw its labels; ``gaussian``: R is 1."""
 
     row: str
     likelihood: str
@@ -67,9 +67,9 @@ POPULATIONS = (
 
 
 def one_tilted(protocol: str) -> list[Block]:
-    """QP7: the exact projection, which the theorem is about, decides.
+    """Judge QP7 by the exact projection, which the theorem is about.
 
-    Where the protocol's QP uses the paper's lookup tables, these stand beside it.
+    The paper's lookup tables are added as further rows for protocols whose QP uses them.
     """
     exact = _block("exact quadrature", wasserstein, POPULATIONS)
     if protocols.method(protocol, "classification", "qp").get("lookup") != PAPERS_TABLE:
@@ -111,7 +111,7 @@ def _without_rounding(excess: float) -> float:
 
 
 def departure(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Leading terms of 1 - R [N] from skewness and excess kurtosis of the tilted distributions."""
+    """Return the leading terms of 1 - R [N] from skewness and excess kurtosis of the tilted distributions."""
     panels = integrate(likelihood.tilted_density(y, m, v))
     offset = panels.offsets - panels.expectation(panels.offsets)[:, None, None]
     variance, third, fourth = (panels.expectation(offset**k) for k in (2, 3, 4))

@@ -1,7 +1,7 @@
 """The claims about variances: QP5 (Figure 1a), QP6 (Figure 1b and section 6.2) and the premise, QP10.
 
-QP5 and QP6 compare QP's variances with EP's, from what the records keep of their pairs; QP10 compares both
-with the exact ones (`papers.qp.truth.tables`).
+QP5 and QP6 compare QP's variances with EP's, by the pairs in the records. QP10 compares both with the exact
+ones (`papers.qp.truth.tables`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ BELOW = f"v_QP / v_EP at most 1 + {ACCURACY:g} at every test point; interval: sm
 
 
 def never_above(fits: pd.DataFrame, protocol: str, variances: pd.DataFrame | None = None) -> list[Block]:
-    """QP5: QP's predictive variances against EP's, all test points of all folds.
+    """Judge QP5: QP's predictive variances against EP's, at all test points of all folds.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def never_above(fits: pd.DataFrame, protocol: str, variances: pd.DataFrame | Non
 
 
 def poisson(fits: pd.DataFrame, protocol: str) -> list[Block]:
-    """QP6: on the coal series smaller variances, QP's lower NTLL, and VB the worst; one row a part."""
+    """Judge QP6 on the coal series: smaller variances, QP's lower NTLL, VB the worst; one row for each."""
     variance = replace(_largest_ratio(fits, "coal", _exceeded(protocol, "counts")), row="variances")
     test, covered = f"variances: {BELOW}; NTLL: {PAIRED_TEST}", {"seeds": _fewest_seeds(fits, ["coal"])}
     return [
@@ -92,13 +92,13 @@ def poisson(fits: pd.DataFrame, protocol: str) -> list[Block]:
 
 
 def _exceeded(protocol: str, task: str) -> str:
-    """Status of a row with a ratio above 1 + `ACCURACY`: the protocol's stop may not let the records tell."""
+    """Return the status of a row with a ratio above 1 + `ACCURACY`; undecided if the stop is too loose."""
     stop = protocols.block(protocol, task)["sites"].get("stop", "marginals")
     return UNDECIDED if stop == "site-rms" else NO
 
 
 def _as_reported(variances: pd.DataFrame | None, protocol: str, exceeded: str) -> list[Block]:
-    """The folds whose reported EP left QP's hyperparameters, of the seeds whose points figure 1a draws."""
+    """Compare the folds whose reported EP left QP's hyperparameters, on the seeds that figure 1a draws."""
     if variances is None:
         return []
     here = variances[(variances["protocol"] == protocol) & (variances["reference"] == MOVED)]
@@ -126,30 +126,33 @@ def _slack(lines: Iterable[Line]) -> str:
 
 
 def _fewest_seeds(fits: pd.DataFrame, datasets: Sequence[str]) -> int:
-    """Seeds with pairs, of the data set that has the fewest of those that have any."""
+    """Return the smallest number of seeds with pairs among the data sets that have any."""
     with_pair = fits[fits["dataset"].isin(datasets) & (fits["method"] == "qp") & (fits["pair"] != "")]
     return int(with_pair.groupby("dataset")["seed"].nunique().min()) if len(with_pair) else 0
 
 
 def _ranked(fits: pd.DataFrame, method: str) -> list[Line]:
-    """QP against EP, and VB against both."""
-    parts = (
+    """Compare QP with EP, and VB with both."""
+    contrasts = (
         (QP_LOWER, "EP - QP", "ep", "qp"),
         ("VB the worst", f"{method} - EP", method, "ep"),
         ("VB the worst", f"{method} - QP", method, "qp"),
     )
     family = [
         draft
-        for row, quantity, first, second in parts
+        for row, quantity, first, second in contrasts
         for draft in drafts(
             fits, ["coal"], quantity, first, second, SLIGHT if row == QP_LOWER else NTLL, higher
         )
     ]
-    return [replace(line, row=row) for line, (row, *_) in zip(tested(family), parts, strict=True)]
+    return [replace(line, row=row) for line, (row, *_) in zip(tested(family), contrasts, strict=True)]
 
 
 def _unmoved(fits: pd.DataFrame) -> tuple[Line, ...]:
-    """The variances of the seeds whose search for QP's hyperparameters did not leave EP's, if not all."""
+    """Compare variances on the seeds where QP's search stayed at EP's hyperparameters.
+
+    Return no row if all seeds stayed, or none.
+    """
     coal = fits[(fits["dataset"] == "coal") & (fits["outcome"] != FAILED)]
     kernels = coal[["seed", "variance", "lengthscale"]]
     sides = [kernels[coal["method"] == method] for method in ("qp", "ep")]
@@ -162,7 +165,10 @@ def _unmoved(fits: pd.DataFrame) -> tuple[Line, ...]:
 
 
 def _largest_ratio(fits: pd.DataFrame, dataset: str, exceeded: str) -> Line:
-    """Line of one data set from what the records keep of its pairs; its status if a ratio is too large."""
+    """Return the row of one data set from its recorded pairs.
+
+    Its status is ``exceeded`` if a ratio is too large.
+    """
     qp = fits[(fits["dataset"] == dataset) & (fits["method"] == "qp")]
     matched = qp[qp["pair"] != ""]
     if matched.empty:
@@ -172,7 +178,7 @@ def _largest_ratio(fits: pd.DataFrame, dataset: str, exceeded: str) -> Line:
     unconverged = int((matched["outcome"] != OK).sum())
     counts = ((len(qp) - len(matched), "fold without a pair"), (unconverged, "fit of QP not converged"))
     notes = [f"{above} of {n} points above by more than 1e-9"]
-    notes += [counted(count, what) for count, what in counts if count]
+    notes += [counted(count, noun) for count, noun in counts if count]
     sample = Inference(YES if high <= ACCURACY else exceeded, low, high)
     return Line(ROWS[dataset], LARGEST, "excess", high, sample=sample, n=n, note="; ".join(notes))
 
@@ -184,7 +190,7 @@ NEARER = "rms of log(v / exact), EP - QP"
 
 
 def premise(table: pd.DataFrame | None, protocol: str) -> list[Block]:
-    """QP10: EP's variances above the exact ones, QP's nearer to these, at test and at training latents.
+    """Judge QP10: EP's variances are above the exact ones and QP's nearer, at test and at training latents.
 
     Parameters
     ----------
@@ -193,8 +199,11 @@ def premise(table: pd.DataFrame | None, protocol: str) -> list[Block]:
     protocol : str
         Other protocols than that of the ground truth have no data.
     """
-    ours = table if protocol == truth.PROTOCOL else None
-    return [_against_exact(ours, "test", "test latents"), _against_exact(ours, "train", "training latents")]
+    sampled = table if protocol == truth.PROTOCOL else None
+    return [
+        _against_exact(sampled, "test", "test latents"),
+        _against_exact(sampled, "train", "training latents"),
+    ]
 
 
 def _against_exact(table: pd.DataFrame | None, part: str, name: str) -> Block:
@@ -212,8 +221,8 @@ def _against_exact(table: pd.DataFrame | None, part: str, name: str) -> Block:
             lines += nothing
     remark = _sides(lines) if table is not None else f"ground truth was sampled under {truth.PROTOCOL} alone"
     ep = None if table is None else table[(table["method"] == "ep") & (table["part"] == part)]
-    whole = 0 if ep is None else int((ep["splits"] >= TEN).sum())
-    return Block(name, test, tuple(lines), remark, {"rows of ten splits": whole})
+    complete = 0 if ep is None else int((ep["splits"] >= TEN).sum())
+    return Block(name, test, tuple(lines), remark, {"rows of ten splits": complete})
 
 
 def _of_row(by_method: dict[str, Any]) -> list[Line]:
@@ -229,7 +238,7 @@ def _of_row(by_method: dict[str, Any]) -> list[Line]:
 
 
 def _beyond_noise(line: Any, quantity: str, effect: float, error: float, note: str) -> Line:
-    """Yes above zero by more than the exact variances' error may explain, no below."""
+    """Decide yes if the effect is above zero beyond the error of the exact variances, no if below."""
     low, high = effect - DECIDED * error, effect + DECIDED * error
     status = YES if low > 0 else NO if high < 0 else UNDECIDED
     return Line(
@@ -238,7 +247,7 @@ def _beyond_noise(line: Any, quantity: str, effect: float, error: float, note: s
 
 
 def _sides(lines: Sequence[Line]) -> str:
-    """On how many rows which side of the exact variances was shown."""
+    """Summarise on how many rows the variances are shown above or below the exact ones."""
 
     def count(quantity: str, status: str) -> int:
         return sum(line.quantity == quantity and line.sample.status == status for line in lines)

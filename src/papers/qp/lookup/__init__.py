@@ -1,1 +1,1 @@
-"""Lookup tables of the projection, the certified one and the paper's: what they cost and what they do."""
+"""Lookup tables of the projection, the certified one and the paper's: their cost and their effect."""

@@ -1,6 +1,6 @@
-"""What lookup tables of the projection do to QP's fits, against quadrature (QP9).
+"""The effect of lookup tables of the projection on QP's fits, against quadrature (QP9).
 
-QP runs by quadrature and with each table on the same folds at the same hyperparameters, those that the
+QP runs by quadrature and with each table, on the same folds and at the same hyperparameters: those that the
 protocol's QP starts from.
 """
 
@@ -56,9 +56,9 @@ OF_PAPER = "as-described"
 """The paper's table, as a projection."""
 
 HIGH_DIMENSIONAL = ("ionosphere", "sonar")
-"""The rows with more than 30 features (34 and 60); the `REST` has at most `FEW`."""
+"""The rows with more than 30 features (34 and 60); those in `LOW_DIMENSIONAL` have at most `FEW`."""
 
-REST = tuple(name for name in CLASSIFICATION if name not in HIGH_DIMENSIONAL)
+LOW_DIMENSIONAL = tuple(name for name in CLASSIFICATION if name not in HIGH_DIMENSIONAL)
 FEW = 13
 LEGEND = """\
 QP at the hyperparameters it starts from, by quadrature and with each table. Compared: folds on which both
@@ -67,14 +67,14 @@ largest share of sites whose cavity is outside the box."""
 
 
 def start_of(protocol: str, dataset: str) -> str:
-    """The record whose hyperparameters a protocol's QP starts from."""
+    """Return the method whose hyperparameters a protocol's QP starts from."""
     return protocols.method(protocol, fits.task_of(dataset), "qp")["start"]
 
 
 def effects(
     dataset: Dataset, protocol: str, fitted: Iterable[dict[str, Any]], table: RatioTable | None
 ) -> Iterator[dict[str, Any]]:
-    """QP by quadrature and with each table, at the hyperparameters of recorded fits.
+    """Run QP by quadrature and with each table, at the hyperparameters of recorded fits.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def _effects(
     kernel: SquaredExponential,
     table: RatioTable | None,
 ) -> Iterator[dict[str, Any]]:
-    """Lines of one (seed, fold)."""
+    """Yield the rows of one (seed, fold)."""
     cell = fits.cell_of(dataset, protocol, "qp", *where)
     projections = {"quadrature": None, "certified": table, "as-described": PAPER}
     if cell.block["likelihood"] != "probit":
@@ -119,7 +119,7 @@ def _effects(
 def _outcome(
     cell: fits.Cell, kernel: SquaredExponential, projection: Projector | None
 ) -> tuple[bool, float | None, float | None]:
-    """Whether QP converged, its NTLL, and the share of its cavities outside the box; None without a fit."""
+    """Return QP's convergence, NTLL, and share of cavities outside the box; None without a fit."""
     try:
         fitted = fits.approximate(cell, kernel, cell.starting_sites, projection)
     except ArithmeticError:  # an improper posterior
@@ -130,13 +130,13 @@ def _outcome(
 
 
 def outside_box(m: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Whether cavities N(m, v) [N] lie outside the paper's table, where its projection is EP's."""
+    """Test if cavities N(m, v) [N] are outside the paper's table, where its projection is EP's."""
     limit = 10.0 ** (2 * PAPER.log10_sigma_limit)
     return ~((np.abs(m) <= PAPER.mu_limit) & (v <= limit) & (v >= 1.0 / limit))
 
 
 def _ntll(cell: fits.Cell, fitted: api.Fit) -> float | None:
-    """Negative test log-likelihood of a fit; None without a finite one."""
+    """Return the negative test log-likelihood of a fit; None without a finite one."""
     try:
         mean, variance = fitted.predict_latent(cell.points.X_test)
     except ArithmeticError:  # a variance lost to rounding
@@ -146,7 +146,7 @@ def _ntll(cell: fits.Cell, fitted: api.Fit) -> float | None:
 
 
 def again_from(fits_of: Mapping[str, Study]) -> Again:
-    """How lines are made again, at the hyperparameters of the recorded fits of each protocol."""
+    """Return the function that repeats rows, at the recorded hyperparameters of each protocol."""
     return partial(_again, fits_of)
 
 
@@ -163,14 +163,14 @@ def _again(fits_of: Mapping[str, Study], lines: pd.DataFrame, context: Context) 
             yield line, f"no recorded fit to start from, seed {where[0]}, fold {where[1]}"
             continue
         if where not in done:
-            made = _effects(dataset, protocol, where, kernel_of(start), certified_table())
-            done[where] = {each["projection"]: each for each in made}
+            rows = _effects(dataset, protocol, where, kernel_of(start), certified_table())
+            done[where] = {each["projection"]: each for each in rows}
         yield line, [compared(FIXED, context.study, line, done[where][line["projection"]])]
 
 
 @lru_cache(maxsize=4)
 def _starts(of_fits: Study, protocol: str, folder: str) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """(data set, method, seed, fold) -> recorded fit of a protocol."""
+    """Map (data set, method, seed, fold) to the recorded fit of a protocol."""
     frame = records.load(of_fits, folder)
     frame = frame[frame["method"].isin([start_of(protocol, name) for name in frame["dataset"].unique()])]
     return {
@@ -180,7 +180,7 @@ def _starts(of_fits: Study, protocol: str, folder: str) -> dict[tuple[Any, ...],
 
 
 def section(effect: pd.DataFrame) -> str:
-    """The table: a line a (protocol, data set, projection), comparing folds on which both converged."""
+    """Return the table: a row for each (protocol, data set, projection), on folds where both converged."""
     header = "Protocol", "Data", "Projection", "Converged", "Compared", "Moved", "Outside, mean"
     keys = ["protocol", "dataset", "seed", "fold"]
     exact = effect.loc[effect["projection"] == "quadrature", [*keys, "converged", "ntll"]]
@@ -196,7 +196,7 @@ def section(effect: pd.DataFrame) -> str:
 
 
 def _change(value: float) -> str:
-    """A change of NTLL; the record has 12 digits."""
+    """Format a change of NTLL; the record has 12 digits."""
     return f"{value:.1e}" if value > ROUNDING else "0" if value == 0 else f"< {ROUNDING:g}"
 
 
@@ -206,10 +206,10 @@ def _shares(lines: pd.DataFrame) -> Sequence[str]:
 
 
 def unstable(effect: pd.DataFrame | None, protocol: str) -> list[Block]:
-    """QP9: fits that are lost with the paper's table, more often on the rows with many features.
+    """Judge QP9: fits are lost with the paper's table, more often on the rows with many features.
 
-    A fold can tell if at most `OUTSIDE` of its sites are outside the box of the paper's table; with the
-    certified table, which has no box, every fold can.
+    A fold can tell if at most `OUTSIDE` of its sites are outside the box of the paper's table. The certified
+    table has no box, so every fold can tell.
     """
     test = (
         "fits that converge by quadrature and not with the table; Fisher's exact test of a larger share than "
@@ -219,10 +219,11 @@ def unstable(effect: pd.DataFrame | None, protocol: str) -> list[Block]:
     for projection, most in ((OF_PAPER, OUTSIDE), ("certified", 1.0)):
         folds = _both(effect, protocol, projection)
         telling = folds[folds["outside_box_exact"] <= most]
-        high, low = (telling[telling["dataset"].isin(names)] for names in (HIGH_DIMENSIONAL, REST))
+        high, low = (telling[telling["dataset"].isin(names)] for names in (HIGH_DIMENSIONAL, LOW_DIMENSIONAL))
         decides = _decided(_lost("IonoS and Sonar", high), high, low)
         apart = [
-            _lost(ROWS[name], telling[telling["dataset"] == name]) for name in (*HIGH_DIMENSIONAL, *REST)
+            _lost(ROWS[name], telling[telling["dataset"] == name])
+            for name in (*HIGH_DIMENSIONAL, *LOW_DIMENSIONAL)
         ]
         lines = (decides, *shown([_lost(f"at most {FEW} features", low), *apart]))
         run, can_tell = (frame["dataset"].value_counts() for frame in (folds, telling))
@@ -239,19 +240,19 @@ def unstable(effect: pd.DataFrame | None, protocol: str) -> list[Block]:
 
 
 def _both(effect: pd.DataFrame | None, protocol: str, projection: str) -> pd.DataFrame:
-    """Folds that quadrature solves: what a table makes of them, and quadrature (``NAME_exact``)."""
+    """Match each fold that quadrature solves with the table's fit; quadrature's columns end in ``_exact``."""
     import pandas as pd
 
     if effect is None:
         return pd.DataFrame(columns=[*COLUMNS, "outside_box_exact"])
-    ours = effect[effect["protocol"] == protocol]
-    exact = ours[(ours["projection"] == "quadrature") & ours["converged"]]
-    made = ours[ours["projection"] == projection]
-    return made.merge(exact, on=["dataset", "seed", "fold"], suffixes=("", "_exact"))
+    selected = effect[effect["protocol"] == protocol]
+    exact = selected[(selected["projection"] == "quadrature") & selected["converged"]]
+    by_table = selected[selected["projection"] == projection]
+    return by_table.merge(exact, on=["dataset", "seed", "fold"], suffixes=("", "_exact"))
 
 
 def _lost(row: str, folds: pd.DataFrame) -> Line:
-    """The share of fits that are lost, without a status."""
+    """Return the share of lost fits, without a status."""
     quantity, n = "fits lost with the table", len(folds)
     if not n:
         return Line(row, quantity, "share", note="no fold that can tell")
@@ -266,13 +267,13 @@ def _lost(row: str, folds: pd.DataFrame) -> Line:
 
 
 def _decided(line: Line, high: pd.DataFrame, low: pd.DataFrame) -> Line:
-    """The line of the rows with many features: whether more is lost there than on the others."""
+    """Decide if the rows with many features lose more fits than the other rows."""
     from scipy import stats
 
     if not line.n:
         return line
-    lost, others = ((~folds["converged"].astype(bool)).sum() for folds in (high, low))
-    table = [[lost, len(high) - lost], [others, len(low) - others]]
+    lost, lost_low = ((~folds["converged"].astype(bool)).sum() for folds in (high, low))
+    table = [[lost, len(high) - lost], [lost_low, len(low) - lost_low]]
     p = float(stats.fisher_exact(table, alternative="greater").pvalue) if len(low) else math.nan
     if not lost:
         status = NO if line.sample.high < RARE else UNDECIDED
@@ -281,5 +282,5 @@ def _decided(line: Line, high: pd.DataFrame, low: pd.DataFrame) -> Line:
     elif p < statistics.ALPHA:
         status = YES
     else:
-        status = NO if lost * len(low) <= others * len(high) else UNDECIDED
+        status = NO if lost * len(low) <= lost_low * len(high) else UNDECIDED
     return replace(line, sample=replace(line.sample, status=status, p=p))

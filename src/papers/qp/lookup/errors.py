@@ -1,7 +1,7 @@
-"""How far lookup tables of the projection are off, and what they cost: the certified one and the paper's.
+"""Errors and costs of the projection's lookup tables, the certified one and the paper's.
 
-`compare` measures error, size and time of the projections themselves; what they do to fits is in
-`papers.qp.lookup.effect`. Times are processor seconds.
+`compare` measures error, size and time of the projections. `papers.qp.lookup.effect` measures their effect on
+fits. Times are processor seconds.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ its evaluation is timed on a coarse table inside the box. Times are processor se
 
 
 def compare(counts: Sequence[int], points: int, rows: int) -> Iterator[dict[str, Any]]:
-    """Lines with `COLUMNS` for the probit (label +1), then for each count.
+    """Yield rows with `COLUMNS` for the probit (label +1), then for each count.
 
     Parameters
     ----------
@@ -94,13 +94,13 @@ def compare(counts: Sequence[int], points: int, rows: int) -> Iterator[dict[str,
 
 
 def _projections(likelihood: str, table: lookup.RatioTable) -> dict[str, Callable[..., Projection]]:
-    """Those compared; counts have no certified table and need none."""
+    """Return the projections to compare; counts have no certified table and need none."""
     certified = {"certified": table.project} if likelihood == "probit" else {}
     return {"quadrature": _by_quadrature, **certified, "as-described": PAPER.project}
 
 
 def _arguments(name: str, y: int, region: str, points: int) -> Arguments:
-    """Likelihood, labels and cavities of random points in a region, the same ones every time."""
+    """Return likelihood, labels and cavities of random points in a region, the same in every call."""
     limit, low, high = REGIONS[region]
     rng = np.random.default_rng(0)
     mu, sigma = rng.uniform(-limit, limit, points), 10.0 ** rng.uniform(low, high, points)
@@ -108,7 +108,7 @@ def _arguments(name: str, y: int, region: str, points: int) -> Arguments:
 
 
 def _by_quadrature(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Projection:
-    """`wasserstein` in pieces that stay in the cache."""
+    """Compute `wasserstein` in pieces that stay in the cache."""
     cuts = np.arange(lookup.BLOCK, len(m), lookup.BLOCK)
     blocks = zip(*(np.split(array, cuts) for array in (y, m, v)), strict=True)
     results = [wasserstein(likelihood, *block) for block in blocks]
@@ -122,14 +122,14 @@ def _timed(function: Callable[..., Result], arguments: tuple[object, ...]) -> tu
 
 
 def _seconds_a_cell(name: str, y: float, rows: int) -> float:
-    """Processor seconds a cell of the paper's table, from its middle rows."""
+    """Return the processor seconds for one cell of the paper's table, from its middle rows."""
     middle = paper_table.half_sizes(PAPER)[0]
     values, seconds = _timed(paper_table.build, (name, y, PAPER, middle, middle + rows - 1))
     return seconds / values.size
 
 
 def _small_table(name: str, y: float, arguments: Arguments) -> tuple[paper_table.PaperTable, Arguments]:
-    """A coarse built table in the paper's box and points in it, to time an evaluation."""
+    """Build a coarse table in the paper's box, and points in it, to time an evaluation."""
     coarse = TableGrid(step=0.25)
     values = paper_table.build(name, y, coarse, 0, 2 * paper_table.half_sizes(coarse)[0])
     likelihood, labels, m, v = arguments
@@ -151,7 +151,7 @@ def _errors(result: Projection, exact: Projection, ep: Projection) -> dict[str, 
 
 
 def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Errors of lines again; times and sizes are not compared (`outcome.Again`)."""
+    """Repeat the errors of rows; times and sizes are not compared (`outcome.Again`)."""
     for line in lines.to_dict("records"):
         name, points = line["likelihood"], line["points"]
         arguments, exact, gap = _exact(name, line["y"], line["region"], points)
@@ -166,7 +166,7 @@ def _exact(name: str, y: int, region: str, points: int) -> tuple[Arguments, Proj
 
 
 def _departures(line: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, float]:
-    """Differences in multiples of what is allowed."""
+    """Return differences in multiples of the allowed ones."""
     scales = {name: ALLOWED * max(line[name], SMALLEST) for name in ("error_max", "error_median")}
     scales["above_gap"] = POINTS
     return {name: (made[name] - line[name]) / scale for name, scale in scales.items()}

@@ -1,9 +1,9 @@
 """The QP paper's own lookup table, built: sigma_QP^2 on a grid [Zhang 2020, appendix J].
 
-20001 x 2001 numbers a label (0.32 GB), linear interpolation in mu and log10 sigma, EP's variance outside the
-box. Some rows are built to time them, and a coarse table to time an evaluation (`papers.qp.lookup.errors`).
-``tilted.projections.moments.TableGrid`` returns the same numbers without the table. There is no reason to use
-either but to see what they do: see ``tilted.projections.table``.
+A table has 20001 x 2001 numbers for a label (0.32 GB). It interpolates linearly in mu and log10 sigma, and
+uses EP's variance outside the box. Some rows are built to time them, and a coarse table to time an evaluation
+(`papers.qp.lookup.errors`). ``tilted.projections.moments.TableGrid`` returns the same numbers without the
+table. Both serve only to measure their effect: use ``tilted.projections.table`` instead.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ CHUNK = 256  # points integrated at once
 
 
 def half_sizes(grid: TableGrid) -> tuple[int, int]:
-    """I and J: grid intervals on each side of zero, in mu and in log10 sigma."""
+    """Return I and J: grid intervals on each side of zero, in mu and in log10 sigma."""
     return round(grid.mu_limit / grid.step), round(grid.log10_sigma_limit / grid.step)
 
 
 def build(likelihood: str, y: float, grid: TableGrid, first: int, last: int) -> np.ndarray:
-    """Rows ``first`` to ``last`` of the table of one label or count, by panel quadrature.
+    """Build rows ``first`` to ``last`` of the table of one label or count, by panel quadrature.
 
     Returns
     -------
@@ -69,7 +69,7 @@ class PaperTable:
     sensitivity = None
 
     def project(self, likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Projection:
-        """sigma^2 bilinear in (mu, log10 sigma), moment matching outside the box; y, m, v are arrays [N].
+        """Interpolate sigma^2 in (mu, log10 sigma), moment matching outside the box; y, m, v are arrays [N].
 
         Raises
         ------

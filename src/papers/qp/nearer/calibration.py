@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 EXACT, ERROR = "exact", "se"
 """Of a point: the exact probability of its own label, and that number's Monte-Carlo standard error."""
 
-SHOWN = tuple(method for method in METHODS if method != SAMPLED)
+COMPARED = tuple(method for method in METHODS if method != SAMPLED)
 """Weighted draws are no approximation."""
 
 SPLIT = ["dataset", "seed", "fold"]
@@ -77,8 +77,10 @@ def points(latents: pd.DataFrame, sampled: Sequence[Record]) -> pd.DataFrame:
         )
     ]
     wide = latents.pivot(index=[*SPLIT, "point"], columns="method", values="log_density")
-    ours = np.exp(wide[[method for method in SHOWN if method in wide]]).reset_index()
-    return ours.merge(pd.DataFrame(exact, columns=[*SPLIT, "point", EXACT, ERROR]), on=[*SPLIT, "point"])
+    probabilities = np.exp(wide[[method for method in COMPARED if method in wide]]).reset_index()
+    return probabilities.merge(
+        pd.DataFrame(exact, columns=[*SPLIT, "point", EXACT, ERROR]), on=[*SPLIT, "point"]
+    )
 
 
 def _bin(sure: np.ndarray) -> np.ndarray:
@@ -91,7 +93,9 @@ def binned(own: np.ndarray) -> list[tuple[float, int, int]]:
     sure = confidence(own)
     bins = (_bin(sure) == k for k in range(len(EDGES) - 1))
     return [
-        (float(sure[one].mean()), int(np.sum(own[one] > 0.5)), int(one.sum())) for one in bins if one.any()
+        (float(sure[members].mean()), int(np.sum(own[members] > 0.5)), int(members.sum()))
+        for members in bins
+        if members.any()
     ]
 
 
@@ -141,7 +145,7 @@ def figure(table: pd.DataFrame, path_stem: str | Path) -> None:
     """
     if table.empty:
         raise ValueError("nothing to draw: no labels with approximations and an exact posterior")
-    methods = [method for method in SHOWN if method in table]
+    methods = [method for method in COMPARED if method in table]
     with style.drawing(path_stem, (7.6, 4.1)) as drawing:
         panels = drawing.subplots(1, 3, width_ratios=(1.0, 0.9, 1.0))
         _curves(panels[0], table, methods)
@@ -165,12 +169,12 @@ def _look(method: str) -> dict[str, Any]:
 def _curves(axes: Axes, table: pd.DataFrame, methods: Sequence[str]) -> None:
     axes.plot([0.5, 1.0], [0.5, 1.0], label="calibrated", **DASHED)
     for method in methods:
-        found = binned(table[method].to_numpy())
-        axes.plot([sure for sure, *_ in found], [right / n for _, right, n in found], **_look(method))
+        curve = binned(table[method].to_numpy())
+        axes.plot([sure for sure, *_ in curve], [right / n for _, right, n in curve], **_look(method))
     for sure, right, n in binned(table[EXACT].to_numpy()):
         axes.plot([sure, sure], share_interval(right, n), **EXACT_LOOK)
-    found = binned(table[EXACT].to_numpy())
-    axes.plot([sure for sure, *_ in found], [right / n for _, right, n in found], **EXACT_LOOK)
+    curve = binned(table[EXACT].to_numpy())
+    axes.plot([sure for sure, *_ in curve], [right / n for _, right, n in curve], **EXACT_LOOK)
     axes.set(xlim=(0.49, 1.01), ylim=(0.49, 1.01), title="Calibration, all rows")
     axes.set_xlabel("probability of the likelier label")
     axes.set_ylabel("share in which it is right")
@@ -201,12 +205,12 @@ def _mark(method: str) -> dict[str, Any]:
 
 
 def _differences(axes: Axes, table: pd.DataFrame, methods: Sequence[str]) -> None:
-    found = {method: differences(table, method) for method in methods}
-    first = found[methods[0]]
+    frames = {method: differences(table, method) for method in methods}
+    first = frames[methods[0]]
     reach = DECIDED * PERCENT * first["noise"]
     axes.fill_between(first["confidence"], -reach, reach, color=style.LIGHT, linewidth=0, zorder=1)
     axes.axhline(0.0, **EXACT_LOOK)
-    for method, frame in found.items():
+    for method, frame in frames.items():
         axes.plot(frame["confidence"], PERCENT * frame["bias"], **_look(method))
     axes.set_yscale("symlog", linthresh=0.1, linscale=0.6)
     ticks = [-10, -1, -0.1, 0.1, 1, 10]

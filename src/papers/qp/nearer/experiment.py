@@ -83,17 +83,17 @@ def run(dataset: Dataset, seed: int, fold: int, kernel: SquaredExponential) -> I
     ArithmeticError
         If a method's inference fails: there is nothing to compare.
     """
-    for method, said in _answers(dataset, kernel, seed, fold):
-        trusted = np.broadcast_to(said.latents_trusted, said.mean.shape)
+    for method, answer in _answers(dataset, kernel, seed, fold):
+        trusted = np.broadcast_to(answer.latents_trusted, answer.mean.shape)
         yield {
             **{"dataset": dataset.name, "seed": seed, "fold": fold, "method": method},
             **{"variance": kernel.variance, "lengthscale": kernel.lengthscale},
-            **{"log_evidence": said.log_evidence, "trusted": said.trusted},
-            **{"seconds": said.seconds, "latent_seconds": said.latent_seconds},
+            **{"log_evidence": answer.log_evidence, "trusted": answer.trusted},
+            **{"seconds": answer.seconds, "latent_seconds": answer.latent_seconds},
             "latents": {
-                "mean": said.mean.tolist(),
-                "variance": said.variance.tolist(),
-                "log_density": said.log_density.tolist(),
+                "mean": answer.mean.tolist(),
+                "variance": answer.variance.tolist(),
+                "log_density": answer.log_density.tolist(),
                 "trusted": trusted.tolist(),
             },
         }
@@ -146,20 +146,20 @@ def _answers(
             began = time.process_time()
             evidence, seconds = ep.corrected_evidence(grade), time.process_time() - began
         began = time.process_time()
-        found = ep.corrected(points.X_test, grade)
-        density = found.log_predictive(ep.problem.likelihood.domain(points.y_test))
+        correction = ep.corrected(points.X_test, grade)
+        density = correction.log_predictive(ep.problem.likelihood.domain(points.y_test))
         spent = time.process_time() - began
         yield (
             grade,
             Answer(
                 evidence.value,
-                found.mean,
-                found.variance,
+                correction.mean,
+                correction.variance,
                 density,
                 seconds,
                 spent,
                 bool(evidence.trusted),
-                found.trusted,
+                correction.trusted,
             ),
         )
 
@@ -189,8 +189,8 @@ def again(lines: pd.DataFrame, context: Context) -> Made:
     for line in lines.to_dict("records"):
         where = line["seed"], line["fold"]
         if where not in done:
-            made = run(dataset, *where, fits.kernel_at(line))
-            done[where] = {record["method"]: fit_line(record)[0] for record in made}
+            records = run(dataset, *where, fits.kernel_at(line))
+            done[where] = {record["method"]: fit_line(record)[0] for record in records}
         today = {**done[where][line["method"]]}
         del today["latent_seconds"]
         yield line, [compared(FIXED, context.study, line, today)]

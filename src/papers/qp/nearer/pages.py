@@ -85,10 +85,10 @@ def write(table: pd.DataFrame, fits: pd.DataFrame, folder: Path) -> None:
     """
     write_csv(folder / "qp_nearer.csv", table)
     lines = [f"# {TITLE}", "", *LEGEND.splitlines(), ""]
-    for title, (column, noise, shown) in ERRORS.items():
-        lines += [f"## {title}", "", *_of_methods(table, column, shown, noise), ""]
-    for title, (column, shown) in PLAIN.items():
-        lines += [f"## {title}", "", *_of_methods(table, column, shown), ""]
+    for title, (column, noise, number_format) in ERRORS.items():
+        lines += [f"## {title}", "", *_of_methods(table, column, number_format, noise), ""]
+    for title, (column, number_format) in PLAIN.items():
+        lines += [f"## {title}", "", *_of_methods(table, column, number_format), ""]
     lines += ["## Table 1's exact column", "", *EXACT_LEGEND.splitlines(), "", *exact_column(fits)]
     lines += ["## Learned by the corrected evidence", "", *learned_pages.section(fits)]
     write_text(folder / "qp_nearer.md", "\n".join(lines).rstrip() + "\n")
@@ -113,12 +113,12 @@ def _of_methods(table: pd.DataFrame, column: str, shown: str, noise: str = "") -
 
 def exact_column(fits: pd.DataFrame) -> list[str]:
     """Grids of test errors and NTLL on the seeds that every column of a row has."""
-    ours = fits[(fits["protocol"] == PROTOCOL) & fits["method"].isin(COLUMNS)]
-    rows = list(ours.loc[ours["method"] == EXACT, "dataset"].unique())
+    selected = fits[(fits["protocol"] == PROTOCOL) & fits["method"].isin(COLUMNS)]
+    rows = list(selected.loc[selected["method"] == EXACT, "dataset"].unique())
     if not rows:
         return ["Not run."]
-    seeds = seed_means(ours[ours["dataset"].isin(rows)])
-    lost = ours[(ours["method"] == EXACT) & (ours["outcome"] != "ok")].groupby("dataset").size()
+    seeds = seed_means(selected[selected["dataset"].isin(rows)])
+    lost = selected[(selected["method"] == EXACT) & (selected["outcome"] != "ok")].groupby("dataset").size()
     lines: list[str] = []
     for metric in reversed(FIELDS):
         header = ["Data", "Seeds", *EXACT_LABELS.values(), "EP - exact", "QP - exact", "not trusted"]
@@ -130,10 +130,10 @@ def exact_column(fits: pd.DataFrame) -> list[str]:
                 number(wide[name].mean(), wide[name].std(ddof=0)) if name in wide else "-" for name in COLUMNS
             ]
             gaps = [(wide[name] - wide[EXACT]) for name in ("ep", "qp")]
-            shown = [f"{gap.mean():+.2f} ± {gap.std(ddof=1) / np.sqrt(len(gap)):.2f}" for gap in gaps]
-            total = int(((ours["dataset"] == dataset) & (ours["method"] == EXACT)).sum())
+            gap_texts = [f"{gap.mean():+.2f} ± {gap.std(ddof=1) / np.sqrt(len(gap)):.2f}" for gap in gaps]
+            total = int(((selected["dataset"] == dataset) & (selected["method"] == EXACT)).sum())
             cells.append(
-                [row_of(dataset), str(len(wide)), *values, *shown, f"{lost.get(dataset, 0)} of {total}"]
+                [row_of(dataset), str(len(wide)), *values, *gap_texts, f"{lost.get(dataset, 0)} of {total}"]
             )
         name = "Test error, 10^-2" if metric == "TE" else "NTLL, 10^-3 nats"
         lines += [f"**{name}** (differences: mean ± standard error over seeds)", ""]

@@ -132,33 +132,33 @@ def _lines(dataset: str, splits: Sequence[Record], here: Sequence[tuple[Any, Any
             "evidence": np.abs(by_split["log_evidence"] - evidence),
         }
     ep, lines = errors["ep"], []
-    for method, ours in errors.items():
-        gap = ours["variance"] - ep["variance"]
-        moved = np.abs(ours["points"]["log_density"] - ep["points"]["log_density"])
+    for method, values in errors.items():
+        gap = values["variance"] - ep["variance"]
+        moved = np.abs(values["points"]["log_density"] - ep["points"]["log_density"])
         lines.append(
             {
                 **{"row": ROWS[dataset], "dataset": dataset, "method": method},
                 **{"splits": len(splits), "n": len(variance), "n_train": splits[0]["n_train"]},
-                "not_trusted": int(np.sum(~ours["points"]["trusted"].astype(bool))),
-                "evidences_not_trusted": int(np.sum(~ours["by_split"]["trusted"].astype(bool))),
-                **{"variance_rms": rms(ours["variance"]), "variance_noise": rms(log_se)},
-                **{"mean_rms": rms(ours["mean"]), "mean_noise": rms(se_mean / sd)},
-                **{"density_error": ours["density"].mean(), "density_noise": se_density.mean()},
-                **{"evidence_error": ours["evidence"].mean(), "evidence_noise": se_evidence.mean()},
-                "variance_excess": np.mean(gap * (ours["variance"] + ep["variance"])),
+                "not_trusted": int(np.sum(~values["points"]["trusted"].astype(bool))),
+                "evidences_not_trusted": int(np.sum(~values["by_split"]["trusted"].astype(bool))),
+                **{"variance_rms": rms(values["variance"]), "variance_noise": rms(log_se)},
+                **{"mean_rms": rms(values["mean"]), "mean_noise": rms(se_mean / sd)},
+                **{"density_error": values["density"].mean(), "density_noise": se_density.mean()},
+                **{"evidence_error": values["evidence"].mean(), "evidence_noise": se_evidence.mean()},
+                "variance_excess": np.mean(gap * (values["variance"] + ep["variance"])),
                 "variance_excess_se": error_of_mean(2.0 * np.abs(gap) * log_se, sizes),
-                "density_gap": np.mean(ours["density"] - ep["density"]),
+                "density_gap": np.mean(values["density"] - ep["density"]),
                 # an error of the exact density moves the difference of two distances by at most twice itself,
                 # and by at most twice what lies between the two densities
                 "density_gap_se": error_of_mean(2.0 * np.minimum(se_density, moved), sizes),
-                "evidence_gap": np.mean(ours["evidence"] - QUARTER * ep["evidence"]),
+                "evidence_gap": np.mean(values["evidence"] - QUARTER * ep["evidence"]),
                 "evidence_gap_se": error_of_mean((1.0 + QUARTER) * se_evidence, [1] * len(splits)),
-                "ntll": -np.mean(ours["points"]["log_density"]),
+                "ntll": -np.mean(values["points"]["log_density"]),
                 "overconfidence": np.nan
                 if is_counts(dataset)
-                else overconfidence(np.exp(ours["points"]["log_density"])),
-                "seconds": np.median(ours["by_split"]["seconds"]),
-                "milliseconds": np.median(1e3 * ours["by_split"]["latent_seconds"] / np.array(sizes)),
+                else overconfidence(np.exp(values["points"]["log_density"])),
+                "seconds": np.median(values["by_split"]["seconds"]),
+                "milliseconds": np.median(1e3 * values["by_split"]["latent_seconds"] / np.array(sizes)),
             }
         )
     return lines
@@ -235,21 +235,21 @@ def _judged(
 
 
 def _blocks(table: pd.DataFrame | None, protocol: str, test: str, line: Any) -> list[Block]:
-    known = table if protocol == truth.PROTOCOL else None
+    sampled = table if protocol == truth.PROTOCOL else None
     blocks = []
     for grade in GRADES:
-        lines, whole = [], 0
-        if known is not None:
-            by_method = {method: known[known["method"] == method] for method in ("ep", grade)}
+        lines, complete = [], 0
+        if sampled is not None:
+            by_method = {method: sampled[sampled["method"] == method] for method in ("ep", grade)}
             pairs = zip(*(frame.itertuples(index=False) for frame in by_method.values()), strict=True)
-            lines = [line(ours, ep) for ep, ours in pairs]
-            whole = int((by_method[grade]["splits"] >= TEN).sum())
-        done = {one.row for one in lines}
+            lines = [line(corrected, ep) for ep, corrected in pairs]
+            complete = int((by_method[grade]["splits"] >= TEN).sum())
+        done = {judged.row for judged in lines}
         lines += [
             Line(row, "not compared", "nats", note="no nearly exact answer was made")
             for row in ROWS.values()
             if row not in done
         ]
-        remark = "" if known is not None else f"ground truth was sampled under {truth.PROTOCOL} alone"
-        blocks.append(Block(f"EP, {grade}", test, tuple(lines), remark, {"rows of ten splits": whole}))
+        remark = "" if sampled is not None else f"ground truth was sampled under {truth.PROTOCOL} alone"
+        blocks.append(Block(f"EP, {grade}", test, tuple(lines), remark, {"rows of ten splits": complete}))
     return blocks

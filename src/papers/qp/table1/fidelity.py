@@ -85,11 +85,11 @@ def check(summary: Summary) -> pd.DataFrame:
 
 
 def _cells(summary: Summary, table: pd.DataFrame) -> Iterator[tuple[object, ...]]:
-    ours = {(line.row, line.metric, line.method): line for line in table.itertuples(index=False)}
+    by_key = {(line.row, line.metric, line.method): line for line in table.itertuples(index=False)}
     scored = RELEASED_VB if RELEASED_VB in set(table["method"]) else "vb-joint"
     for (row, metric, method), (published_mean, published_sd) in summary.printed.cells.items():
         key = row, metric, scored if method == "vb-joint" else method
-        mean, n_seeds = (ours[key].mean, ours[key].n_seeds) if key in ours else (math.nan, 0)
+        mean, n_seeds = (by_key[key].mean, by_key[key].n_seeds) if key in by_key else (math.nan, 0)
         coarse = published_sd in COARSE_SDS
         tolerance = COARSE_TOLERANCE if coarse else SDS[method] * published_sd
         yield _judged(CELL, key, mean, published_mean, tolerance, n_seeds)
@@ -140,15 +140,15 @@ def markdown(fidelity: pd.DataFrame) -> str:
     judged = fidelity[~fidelity["verdict"].isin([EXCEPT, ABSENT])]
     misses = judged[judged["verdict"] == MISS]
     counts = f"{len(judged) - len(misses)} of {len(judged)} checks pass"
-    others = [f"{n} {name}" for name in (EXCEPT, ABSENT) if (n := int((fidelity["verdict"] == name).sum()))]
+    remarks = [f"{n} {name}" for name in (EXCEPT, ABSENT) if (n := int((fidelity["verdict"] == name).sum()))]
     lines = ["# Fidelity of as-released to the printed Table 1", "", *LEGEND.splitlines(), ""]
     fewer = int((judged["n_seeds"] < judged["row"].map(published.n_seeds)).sum())
     if fewer:
-        others.append(f"{fewer} of the checks rest on fewer seeds than the paper's")
-    lines += ["; ".join([counts, *others]) + ".", "", "## Misses", ""]
+        remarks.append(f"{fewer} of the checks rest on fewer seeds than the paper's")
+    lines += ["; ".join([counts, *remarks]) + ".", "", "## Misses", ""]
     lines += [*(_table(misses) if len(misses) else ["None."]), ""]
-    for what in (CELL, GAP, FOLDS, SEEDS):
-        lines += [f"## Every {what}", "", *_table(fidelity[fidelity["check"] == what]), ""]
+    for check in (CELL, GAP, FOLDS, SEEDS):
+        lines += [f"## Every {check}", "", *_table(fidelity[fidelity["check"] == check]), ""]
     return "\n".join(lines)
 
 
@@ -208,11 +208,11 @@ def ridge_lines(classes: pd.DataFrame, summary: Summary) -> list[str]:
     for dataset, row in ROWS.items():
         lines = classes[classes["dataset"] == dataset].set_index("variance")
         if len(lines):
-            shown = [
+            gaps = [
                 f"{lines.loc[k, 'gap']:+.2f} ({lines.loc[k, 'folds']})" if k in lines.index else "-"
                 for k in range(len(VARIANCE_NAMES))
             ]
-            cells.append((row, *shown, f"{printed_gap(summary, row):+z.1f}"))
+            cells.append((row, *gaps, f"{printed_gap(summary, row):+z.1f}"))
     if not cells:
         return []
     legend = [

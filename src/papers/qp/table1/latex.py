@@ -54,34 +54,34 @@ def _latex_table(summary: Summary, protocol: str) -> list[str]:
 def _body(summary: Summary, protocol: str, table: pd.DataFrame, methods: Sequence[str]) -> list[str]:
     starred, lines = marks(summary.gaps, protocol), []
     for row, cells in table.groupby("row", sort=False):
-        ours = [_number(c.mean, c.sd, c.n_seeds) if c else "--" for c in in_columns(cells, methods)]
-        theirs = [_number(mean, sd) for mean, sd in published_cells(summary, row)]
-        ours[4] += _star(starred.get(row, ""))
-        theirs[4] += _star("*" if summary.printed.asterisks.get(row) else "")
-        grey = [rf"\textcolor{{gray}}{{{text}}}" for text in theirs]
+        our_cells = [_number(c.mean, c.sd, c.n_seeds) if c else "--" for c in in_columns(cells, methods)]
+        printed_cells = [_number(mean, sd) for mean, sd in published_cells(summary, row)]
+        our_cells[4] += _star(starred.get(row, ""))
+        printed_cells[4] += _star("*" if summary.printed.asterisks.get(row) else "")
+        grey = [rf"\textcolor{{gray}}{{{text}}}" for text in printed_cells]
         size = list(map(str, summary.printed.sizes.get(row, ("--", "--"))))
-        lines.append(" & ".join([row.replace("_", r"\_"), *size, *ours]) + r" \\")
+        lines.append(" & ".join([row.replace("_", r"\_"), *size, *our_cells]) + r" \\")
         lines.append(" & ".join(["", "", "", *grey]).lstrip() + r" \\[2pt]")
     return lines
 
 
 def _caption(protocol: str, table: pd.DataFrame, methods: Sequence[str]) -> str:
-    shown = table[table["method"].isin(methods)].drop_duplicates(["row", "method"])
+    rows = table[table["method"].isin(methods)].drop_duplicates(["row", "method"])
     text = (
         f"Ours, protocol {protocol}, with the published values beneath in grey: mean and "
         "population standard deviation over seeds (a dash for a single seed). "
         f"Column VB: {vb_is(methods[-1])}. "
         "An asterisk: QP's NTLL is below EP's in more than 90\\,\\% of the experiments "
         "(f, s: only counting folds, seeds). "
-        f"{shown['n_converged'].sum()} of {shown['n_attempted'].sum()} fits converged; a seed with "
+        f"{rows['n_converged'].sum()} of {rows['n_attempted'].sum()} fits converged; a seed with "
         "a failed or absent fold is left out whole."
     )
-    fewer = _coverage(shown, methods)
+    fewer = _coverage(rows, methods)
     if fewer:
         text += f" Seeds (EP/QP/VB where they differ), fewer than the paper's: {', '.join(fewer)}."
-    others = method_order([m for m in table["method"] if m not in methods])
-    if others:
-        text += f" Not shown: {', '.join(others)}."
+    absent = method_order([m for m in table["method"] if m not in methods])
+    if absent:
+        text += f" Not shown: {', '.join(absent)}."
     return rf"\caption{{{text}}}"
 
 

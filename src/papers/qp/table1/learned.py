@@ -32,7 +32,7 @@ from there by the same search; predicted by EP, and by the exact posterior (of c
 nearly exact), on the seeds that both have. Mean ± standard deviation over seeds. "Gain": the first minus the
 second, mean ± standard error over seeds; above 0 the corrected evidence's hyperparameters predict better."""
 
-BESIDE = """\
+LEARNED_LEGEND = """\
 "Moved": median change over folds of the logarithms of variance and lengthscale, in size. Where data are
 separable the variance lies on a flat ridge, where the search's tolerance sets it; EP's fits at which the
 searches start were made again for this, and on the ridge some end elsewhere than those of EP's column.
@@ -44,11 +44,11 @@ could not be had there."""
 
 def section(fits: pd.DataFrame) -> list[str]:
     """Lines of two sections: NTLL and test errors, and (with its heading) what was learned."""
-    ours = fits[fits["protocol"] == PROTOCOL]
-    rows = row_order(ours.loc[ours["method"] == LEARNED, "dataset"])
+    selected = fits[fits["protocol"] == PROTOCOL]
+    rows = row_order(selected.loc[selected["method"] == LEARNED, "dataset"])
     if not rows:
         return ["Not run."]
-    by_row = [ours[ours["dataset"] == name] for name in rows]
+    by_row = [selected[selected["dataset"] == name] for name in rows]
     lines = [*LEGEND.splitlines(), ""]
     names = [f"{evidence}: {by}" for by in PAIRS for evidence in ("EP's evidence", "corrected")]
     header = ["Data", "Seeds", *names[:2], "Gain", "Seeds", *names[2:], "Gain"]
@@ -60,7 +60,7 @@ def section(fits: pd.DataFrame) -> list[str]:
         lines += [f"**{name}** (learned by: predicted by)", "", *_grid(header, cells), ""]
     header = ["Data", "Folds", "Variance moved", "Lengthscale moved", "Kept", "Not converged"]
     cells = [[_name(here), *_learned(here), *_evidence(here)] for here in by_row]
-    lines += ["## What the corrected evidence learned", "", *BESIDE.splitlines(), ""]
+    lines += ["## What the corrected evidence learned", "", *LEARNED_LEGEND.splitlines(), ""]
     return [*lines, *_grid([*header, "Evidence", "Not trusted"], cells)]
 
 
@@ -85,8 +85,8 @@ def _scores(fits: pd.DataFrame, by: str, metric: str) -> list[str]:
     both = means.pivot(index="seed", columns="method", values=metric).reindex(columns=methods).dropna()
     if both.empty:
         return ["-"] * 4
-    shown = [number(both[name].mean(), both[name].std(ddof=0)) for name in methods]
-    return [str(len(both)), *shown, _over_seeds(both[methods[0]] - both[methods[1]], 2)]
+    texts = [number(both[name].mean(), both[name].std(ddof=0)) for name in methods]
+    return [str(len(both)), *texts, _over_seeds(both[methods[0]] - both[methods[1]], 2)]
 
 
 def _beside(fits: pd.DataFrame, by: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -100,12 +100,17 @@ def _beside(fits: pd.DataFrame, by: str) -> tuple[pd.DataFrame, pd.DataFrame]:
 def _learned(fits: pd.DataFrame) -> list[str]:
     ep, learned = _beside(fits, "EP")
     variance = np.log(learned["variance"] / ep["variance"])
-    scales = (np.array([lengthscales(text)[0] for text in one["lengthscale"]]) for one in (learned, ep))
-    moved = (np.median(np.abs(one)) for one in (variance, np.subtract(*map(np.log, scales))))
+    scales = (np.array([lengthscales(text)[0] for text in side["lengthscale"]]) for side in (learned, ep))
+    moved = (np.median(np.abs(change)) for change in (variance, np.subtract(*map(np.log, scales))))
     lines = fits[fits["method"] == LEARNED]
-    kept = lines["reason"].str.startswith(UNTRUSTED)
-    lost = (lines["outcome"] != OK) & ~kept
-    return [str(len(lines)), *(f"{one:.4f}" for one in moved), str(int(kept.sum())), str(int(lost.sum()))]
+    untrusted = lines["reason"].str.startswith(UNTRUSTED)
+    lost = (lines["outcome"] != OK) & ~untrusted
+    return [
+        str(len(lines)),
+        *(f"{median:.4f}" for median in moved),
+        str(int(untrusted.sum())),
+        str(int(lost.sum())),
+    ]
 
 
 def _evidence(fits: pd.DataFrame) -> list[str]:

@@ -239,9 +239,9 @@ def ntll_gaps(fits: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     lines = []
-    for protocol, ours in ordered(fits).groupby("protocol", sort=False):
-        matched = [paired(ours, first, "qp", "ntll") for first in AGAINST.values()]
-        for dataset in ours["dataset"].unique():
+    for protocol, protocol_fits in ordered(fits).groupby("protocol", sort=False):
+        matched = [paired(protocol_fits, first, "qp", "ntll") for first in AGAINST.values()]
+        for dataset in protocol_fits["dataset"].unique():
             for against, scores in zip(AGAINST, matched, strict=True):
                 if dataset in scores:
                     lines.append((protocol, row_of(dataset), against, *_below(scores[dataset])))
@@ -272,15 +272,15 @@ def trouble_entries(troubled: pd.DataFrame) -> list[tuple[str, str]]:
     """
     causes = troubled.assign(cause=troubled["reason"].map(reason_class))
     entries = []
-    for name, alike in causes.groupby(["dataset", "method", "protocol", "outcome", "cause"], sort=False):
+    for name, group in causes.groupby(["dataset", "method", "protocol", "outcome", "cause"], sort=False):
         dataset, method, protocol, outcome, cause = name
         seeds: dict[str, list[int]] = {}
-        for seed, folds in alike.groupby("seed")["fold"]:
+        for seed, folds in group.groupby("seed")["fold"]:
             seeds.setdefault(spans(folds), []).append(seed)
         named = " ".join(f"{spans(which)}/{folds}" for folds, which in seeds.items())
-        clauses = {clause_of(reason) for reason in alike["reason"]}
-        shown = clauses.pop() if len(clauses) == 1 else cause
-        heading = f"{row_of(dataset)} {method} ({protocol}), {len(alike)} {outcome}: {shown}"
+        clauses = {clause_of(reason) for reason in group["reason"]}
+        message = clauses.pop() if len(clauses) == 1 else cause
+        heading = f"{row_of(dataset)} {method} ({protocol}), {len(group)} {outcome}: {message}"
         entries.append((heading, named))
     return entries
 

@@ -126,13 +126,13 @@ def _paper_table(summary: Summary, protocol: str) -> Iterator[str]:
     yield from [f"## Protocol {protocol} (TE x 10^-2, NTLL x 10^-3; {vb_is(methods[-1])})", ""]
     cells = []
     for row, lines in table.groupby("row", sort=False):
-        shown = in_columns(lines, methods)
-        seeds = seeds_text([line.n_seeds if line else 0 for line in shown[:3]])
-        ours = [number(line.mean, line.sd, line.n_seeds) if line else "-" for line in shown]
-        theirs = [number(mean, sd) for mean, sd in published_cells(summary, row)]
-        cells.append((row, "ours", *_starred(ours, starred.get(row, "")), seeds))
+        columns = in_columns(lines, methods)
+        seeds = seeds_text([line.n_seeds if line else 0 for line in columns[:3]])
+        our_cells = [number(line.mean, line.sd, line.n_seeds) if line else "-" for line in columns]
+        printed_cells = [number(mean, sd) for mean, sd in published_cells(summary, row)]
+        cells.append((row, "ours", *_starred(our_cells, starred.get(row, "")), seeds))
         star = "*" if printed.get(row) else ""
-        cells.append(("", "published", *_starred(theirs, star), str(published.n_seeds(row) or "-")))
+        cells.append(("", "published", *_starred(printed_cells, star), str(published.n_seeds(row) or "-")))
     yield from grid(("Data", "Numbers", *labels, "Seeds"), "llrrrrrrr", cells)
 
 
@@ -167,8 +167,8 @@ def _gap_lines(gaps: pd.DataFrame) -> Iterator[str]:
     cells = []
     for (protocol, row), both in gaps.groupby(["protocol", "row"], sort=False):
         lines = both.set_index("against")
-        shown = [text for name in (REPORTED, EQUAL) for text in _gap_cells(lines, name)]
-        cells.append((protocol, row, *shown))
+        texts = [text for name in (REPORTED, EQUAL) for text in _gap_cells(lines, name)]
+        cells.append((protocol, row, *texts))
     yield from grid(header, "llrrrrrr", cells)
 
 

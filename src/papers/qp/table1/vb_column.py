@@ -122,8 +122,8 @@ def _scored_both_ways(fits: pd.DataFrame) -> pd.DataFrame:
     """The fits without those of the stable scoring that were not scored as released too."""
     stable = (fits["protocol"] == PROTOCOL) & (fits["method"] == STEPS["stable"][1])
     folds = [tuple(fold) for fold in fits.loc[fits["method"] == RELEASED_VB, list(FOLD)].to_numpy()]
-    known = fits[list(FOLD)].apply(tuple, axis=1).isin(folds)
-    return fits[~stable | known]
+    rescored = fits[list(FOLD)].apply(tuple, axis=1).isin(folds)
+    return fits[~stable | rescored]
 
 
 def by_fold(fits: pd.DataFrame) -> pd.DataFrame:
@@ -171,8 +171,8 @@ def needed(line: Any, metric: str, printed: float) -> float:
     """
     name = metric.lower()
     clipped, stable = getattr(line, f"{name}_clipped"), getattr(line, f"{name}_stable")
-    others = 0.0 if math.isnan(getattr(line, name)) else getattr(line, name)
-    return float((printed - stable - others) / (clipped - others))
+    unclipped = 0.0 if math.isnan(getattr(line, name)) else getattr(line, name)
+    return float((printed - stable - unclipped) / (clipped - unclipped))
 
 
 def markdown(table: pd.DataFrame, folds: pd.DataFrame, printed: Printed) -> str:
@@ -219,9 +219,9 @@ def _steps_grid(table: pd.DataFrame, metric: str) -> list[str]:
     for row, lines in table[table["metric"] == metric].groupby("row", sort=False):
         by_step = {line.step: line for line in lines.itertuples(index=False)}
         first = next(iter(by_step.values()))
-        shown = [by_step.get(step) for step in STEPS]
-        seeds = "/".join(str(line.n_seeds) if line else "0" for line in shown)
-        numbers = [number(line.mean, line.sd, line.n_seeds) if line else "-" for line in shown]
+        columns = [by_step.get(step) for step in STEPS]
+        seeds = "/".join(str(line.n_seeds) if line else "0" for line in columns)
+        numbers = [number(line.mean, line.sd, line.n_seeds) if line else "-" for line in columns]
         cells.append((row, number(first.published_mean, first.published_sd), *numbers, seeds))
     return grid(header, "lrrrrrr", cells)
 
@@ -303,9 +303,9 @@ def _panel(axes: Axes, lines: pd.DataFrame, rows: Sequence[str], looks: dict[str
     step = 0.8 / len(looks)
     for row, cells in lines.groupby("row", sort=False):
         height, first = rows.index(row), cells.iloc[0]
-        left = first["published_mean"] - first["published_sd"]
+        low = first["published_mean"] - first["published_sd"]
         width = 2.0 * first["published_sd"]
-        axes.barh(height, width, left=left, height=0.86, color=style.LIGHT, linewidth=0, zorder=1)
+        axes.barh(height, width, left=low, height=0.86, color=style.LIGHT, linewidth=0, zorder=1)
         axes.plot(
             [first["published_mean"]] * 2, [height - 0.43, height + 0.43], color=style.GREY, linewidth=0.8
         )

@@ -75,14 +75,14 @@ def draw(
     """The exact posterior of latents at ``inputs`` [U, D], then at the test inputs, under the probit."""
     began = time.process_time()
     X, labels = np.concatenate([inputs, points.X_test]), points.y_test
-    made = Orthant.build(kernel.matrix(points.X_train), points.y_train, mean)
-    half = made.half(kernel.matrix(X, points.X_train))
-    left = kernel.diagonal(X) - np.einsum("nq,nq->q", half, half)
-    slope = labels / np.sqrt(1.0 + left[-len(labels) :])
+    orthant = Orthant.build(kernel.matrix(points.X_train), points.y_train, mean)
+    half = orthant.half(kernel.matrix(X, points.X_train))
+    residual = kernel.diagonal(X) - np.einsum("nq,nq->q", half, half)
+    slope = labels / np.sqrt(1.0 + residual[-len(labels) :])
     sums, squares, heaviest = [], 0.0, 0.0
     around, shift = np.zeros(len(X)), 0.0
     for batch in range(BATCHES):
-        draws = made.draw(rng, effort.draws // BATCHES)
+        draws = orthant.draw(rng, effort.draws // BATCHES)
         if not batch:
             around, shift = half.T @ (draws.z @ draws.weights), draws.log_evidence
         w = np.exp(draws.log_weights - shift)
@@ -91,17 +91,17 @@ def draw(
         centres -= around[:, None]
         sums.append(np.concatenate([[np.sum(w)], centres @ w, centres**2 @ w, p @ w]))
         squares, heaviest = squares + float(w @ w), max(heaviest, float(np.max(w)))
-    parts = np.array(sums)
-    total = np.sum(parts, axis=0)
-    evidence, first, variance, density = _jackknifed(parts, len(X))
+    batches = np.array(sums)
+    total = np.sum(batches, axis=0)
+    evidence, first, variance, density = _jackknifed(batches, len(X))
     return Drawn(
         Estimate(evidence.value + shift - np.log(effort.draws // BATCHES), evidence.error),
         Estimate(mean + around + first.value, first.error),
-        Estimate(left + variance.value, variance.error),
+        Estimate(residual + variance.value, variance.error),
         density,
         float(total[0] ** 2 / squares),
         heaviest / float(total[0]),
-        made.log_bound,
+        orthant.log_bound,
         time.process_time() - began,
     )
 
@@ -109,11 +109,11 @@ def draw(
 def _jackknifed(parts: np.ndarray, latents: int) -> list[Estimate]:
     """Log of the mean weight of a batch, means, variances and log densities, from sums [batches, ...]."""
     total, n = np.sum(parts, axis=0), len(parts)
-    whole = _statistics(total[None] / n, latents)
+    estimates = _statistics(total[None] / n, latents)
     without = _statistics((total - parts) / (n - 1), latents)
     return [
         Estimate(value[0], np.sqrt((n - 1) * np.mean((each - np.mean(each, axis=0)) ** 2, axis=0)))
-        for value, each in zip(whole, without, strict=True)
+        for value, each in zip(estimates, without, strict=True)
     ]
 
 

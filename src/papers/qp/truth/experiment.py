@@ -93,8 +93,8 @@ def run(
         For draws of counts.
     """
     kernel = kernel or tuned_kernel(dataset, seed, fold)
-    made = approximated(dataset, kernel, seed, fold)
-    points, ep = made.points, made.fits["ep"]
+    result = approximated(dataset, kernel, seed, fold)
+    points, ep = result.points, result.fits["ep"]
     target = _target(ep, points, kernel)
     entropy = [seed, fold] if fold else seed
     if isinstance(effort, truth_drawn.Effort):
@@ -115,7 +115,7 @@ def run(
         "n_latents": len(target),
         "n_test": len(points.y_test),
         "hyperparameters": {"variance": kernel.variance, "lengthscale": kernel.lengthscale},
-        "methods": _said(made.fits, points, target),
+        "methods": _said(result.fits, points, target),
         "truth": truth,
     }
 
@@ -130,8 +130,8 @@ def approximations(
     ArithmeticError
         If a method's inference fails.
     """
-    made = approximated(dataset, kernel, seed, fold)
-    return _said(made.fits, made.points, _target(made.fits["ep"], made.points, kernel))
+    result = approximated(dataset, kernel, seed, fold)
+    return _said(result.fits, result.points, _target(result.fits["ep"], result.points, kernel))
 
 
 class Approximated(NamedTuple):
@@ -228,7 +228,7 @@ def _drawn(drawn: truth_drawn.Drawn, effort: truth_drawn.Effort) -> dict[str, An
         "log_evidence": float(drawn.log_evidence.value),
         "se_log_evidence": float(drawn.log_evidence.error),
         **{
-            part: {
+            half: {
                 "mean": _rounded(drawn.mean.value[rows]),
                 "variance": _rounded(drawn.variance.value[rows]),
                 "se_mean": _rounded(drawn.mean.error[rows], ERROR_DIGITS),
@@ -237,7 +237,7 @@ def _drawn(drawn: truth_drawn.Drawn, effort: truth_drawn.Effort) -> dict[str, An
                 "r_hat_max": None,
                 "bulk_size_min": None,
             }
-            for part, rows in (("train", slice(at)), ("test", slice(at, None)))
+            for half, rows in (("train", slice(at)), ("test", slice(at, None)))
         },
         "log_density": _rounded(drawn.log_density.value),
         "se_log_density": _rounded(drawn.log_density.error, ERROR_DIGITS),

@@ -102,10 +102,10 @@ def _variances(axes: Axes, rows: Sequence[Sequence[dict[str, Any]]]) -> None:
 
 def _errors(axes: Axes, table: pd.DataFrame, rows: Sequence[str], half: str, value: str, noise: str) -> None:
     """Absolute errors on a logarithmic axis, with what the Monte-Carlo error may explain in grey."""
-    shown = table[table["part"] == half]
-    smallest = min(shown[value].abs().min(), 2.0 * shown[noise].min()) / 1.6
+    selected = table[table["part"] == half]
+    smallest = min(selected[value].abs().min(), 2.0 * selected[noise].min()) / 1.6
     axes.set_xscale("log")
-    for line in shown.itertuples(index=False):
+    for line in selected.itertuples(index=False):
         row, error, spread = rows.index(line.row), getattr(line, value), getattr(line, noise)
         if line.method == METHODS[0]:
             axes.barh(row, 2.0 * spread - smallest, left=smallest, height=1.0, **NOISE)

@@ -124,8 +124,8 @@ def _of(block: str, name: str, shown: str, pick: Callable[..., Any] = min) -> Ca
 
 
 def _r_hat(truths: Any) -> str:
-    found = [each[part]["r_hat_max"] for each in truths for part in PARTS]
-    return "-" if None in found else f"{max(found):.3f}"
+    values = [each[half]["r_hat_max"] for each in truths for half in PARTS]
+    return "-" if None in values else f"{max(values):.3f}"
 
 
 SAMPLER: dict[str, Callable[[Any], str]] = {
@@ -157,7 +157,7 @@ def _rows(table: pd.DataFrame, half: str) -> list[tuple[str, ByMethod]]:
 
 
 def _grid(rows: Iterable[tuple[str, Any]], columns: Mapping[str, Callable[[Any], str]]) -> list[str]:
-    cells = [(row, *(text(given) for text in columns.values())) for row, given in rows]
+    cells = [(row, *(text(by_method) for text in columns.values())) for row, by_method in rows]
     return grid(("Data", *columns), "l" + "r" * len(columns), cells)
 
 

@@ -46,7 +46,7 @@ def read(folder: str | Path) -> list[dict[str, Any]]:
         A damaged file, one with the record of another data set, or of a run that is not its own; it is named.
     """
     files.finished(folder)
-    known = records.read_runs(folder)
+    runs = records.read_runs(folder)
     names = [f"{FOLDER}/{truth_file(name, split)}" for name in ROWS for split in range(FOLDS)]
     present = {f"{FOLDER}/{path.name}" for path in Path(folder, FOLDER).glob(f"*{SUFFIX}")}
     listed = records.sums(folder)
@@ -56,7 +56,7 @@ def read(folder: str | Path) -> list[dict[str, Any]]:
         raise RecordError(f"{Path(folder, strange[0])}: no data set of the paper's table, or no split of it")
     contents = {name: records.content_if_any(folder, name, listed) for name in names if name in present}
     return [
-        _record(Path(folder, name), name, data, known) for name, data in contents.items() if data is not None
+        _record(Path(folder, name), name, data, runs) for name, data in contents.items() if data is not None
     ]
 
 
@@ -106,18 +106,18 @@ def fold_in(paths: Iterable[str | Path], folder: str | Path) -> list[str]:
     RecordError
         A damaged file, or one with the record of another data set; nothing is written then.
     """
-    made = {}
+    by_path = {}
     for path in map(Path, paths):
-        made[path] = _single(store.read_records(path), path)
+        by_path[path] = _single(store.read_records(path), path)
     contents, fresh = {}, []
     with files.alone(folder):
-        known = records.read_runs(folder)
-        had = {run.study: run for run in known.values()}
-        for path, record in made.items():
+        runs = records.read_runs(folder)
+        had = {run.study: run for run in runs.values()}
+        for path, record in by_path.items():
             name, stamp = f"{FOLDER}/{path.name}", stamp_of(record, path)
             old = had.get(name)
             run = _run(name, stamp, record)._replace(replaced=int(old is not None))
-            if run.run not in known and (old is None or run.date >= old.date):
+            if run.run not in runs and (old is None or run.date >= old.date):
                 contents[name] = store.encoded([{**record, RUN: run.run}], path)
                 fresh.append(run)
         records.save(folder, {}, fresh, contents)

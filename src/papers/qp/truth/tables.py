@@ -52,10 +52,10 @@ def summary(records: Sequence[dict[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
     lines = [
-        _line(splits, method, part)
+        _line(splits, method, half)
         for splits in by_dataset(records).values()
         for method in METHODS
-        for part in PARTS
+        for half in PARTS
     ]
     return pd.DataFrame(lines, columns=COLUMNS)
 
@@ -164,10 +164,10 @@ def _against_ep(
 
 def _density(splits: Sequence[Record], method: str) -> dict[str, Any]:
     density, errors = exact_densities(splits)
-    ours = np.concatenate([record["methods"][method]["log_density"] for record in splits])
+    predicted = np.concatenate([record["methods"][method]["log_density"] for record in splits])
     return {
         "ntll_exact": -density.mean(),
-        "ntll_difference": np.mean(density - ours),
+        "ntll_difference": np.mean(density - predicted),
         "ntll_se": error_of_mean(errors, [len(record["truth"]["log_density"]) for record in splits]),
     }
 
@@ -175,10 +175,10 @@ def _density(splits: Sequence[Record], method: str) -> dict[str, Any]:
 def _evidence(splits: Sequence[Record], method: str) -> dict[str, Any]:
     """Means over splits."""
     evidence, errors = exact_evidences(splits)
-    ours = np.array([record["methods"][method]["log_evidence"] for record in splits])
+    approximate = np.array([record["methods"][method]["log_evidence"] for record in splits])
     return {
         "evidence_exact": evidence.mean(),
-        "evidence_error": np.mean(ours - evidence),
+        "evidence_error": np.mean(approximate - evidence),
         "evidence_se": error_of_mean(errors, [1] * len(errors)),
     }
 
