@@ -114,20 +114,20 @@ def _summary(finding: Finding) -> tuple[object, ...]:
 
 def _note(finding: Finding) -> str:
     block, line = finding.blocks[0], finding.blocks[0].decisive
-    parts = [f"{block.name}: {_counts(block)}", *_why_not(block)]
+    phrases = [f"{block.name}: {_counts(block)}", *_why_not(block)]
     if line is not None:
-        parts.append(f"numbers of the worst row, {line.row} ({line.quantity}, {line.unit})")
-    parts += [block.remark] if block.remark else []
-    parts += [f"generalising: {block.general_verdict}"] if block.has_general else []
-    parts += [f"{other.name}: {other.verdict}" for other in finding.blocks[1:] if other.rows()]
-    return "; ".join(parts)
+        phrases.append(f"numbers of the worst row, {line.row} ({line.quantity}, {line.unit})")
+    phrases += [block.remark] if block.remark else []
+    phrases += [f"generalising: {block.general_verdict}"] if block.has_general else []
+    phrases += [f"{further.name}: {further.verdict}" for further in finding.blocks[1:] if further.rows()]
+    return "; ".join(phrases)
 
 
 def _counts(block: Block) -> str:
     """Such as ``yes on 3 of 9 rows, undecided on 1, no data on 5``."""
     statuses = list(block.rows().values())
-    others = [f"{name} on {n}" for name in (NO, UNDECIDED, MISSING) if (n := statuses.count(name))]
-    return ", ".join([f"{YES} on {statuses.count(YES)} of {len(statuses)} rows", *others])
+    phrases = [f"{name} on {n}" for name in (NO, UNDECIDED, MISSING) if (n := statuses.count(name))]
+    return ", ".join([f"{YES} on {statuses.count(YES)} of {len(statuses)} rows", *phrases])
 
 
 def _why_not(block: Block) -> list[str]:
@@ -153,7 +153,7 @@ def _rows(findings: Iterable[Finding]) -> Iterable[tuple[object, ...]]:
             for line in block.lines:
                 first, signs, last = ([getattr(line, n) for n in names] for names in (FIRST, SIGNS, LAST))
                 sample, general = (
-                    [getattr(part, name) for name in SAMPLE] for part in (line.sample, line.general)
+                    [getattr(inference, name) for name in SAMPLE] for inference in (line.sample, line.general)
                 )
                 whose = (finding.id, finding.protocol, block.name)
                 yield (*whose, *first, *sample, *signs, *general, *last)
@@ -227,14 +227,14 @@ def deciding(block: Block) -> list[Line]:
 
 def _judged(finding: Finding) -> str:
     """Return the verdict under a protocol, with remarks and the verdicts of the other blocks."""
-    block, *others = finding.blocks
-    parts = [f"**{finding.protocol}: {finding.verdict}** ({_escaped(block)})", *_why_not(block)]
-    parts += [block.remark] if block.remark else []
-    parts += [f"generalising: {block.general_verdict}"] if block.has_general else []
-    parts += [
-        f"{_escaped(other)}: {other.verdict}" for other in others if {*other.rows().values()} - {MISSING}
+    block, *further = finding.blocks
+    phrases = [f"**{finding.protocol}: {finding.verdict}** ({_escaped(block)})", *_why_not(block)]
+    phrases += [block.remark] if block.remark else []
+    phrases += [f"generalising: {block.general_verdict}"] if block.has_general else []
+    phrases += [
+        f"{_escaped(extra)}: {extra.verdict}" for extra in further if {*extra.rows().values()} - {MISSING}
     ]
-    return f"{'; '.join(parts)}."
+    return f"{'; '.join(phrases)}."
 
 
 def _escaped(block: Block) -> str:

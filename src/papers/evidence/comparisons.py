@@ -159,7 +159,7 @@ def tested(family: Sequence[Draft], adjust_intervals: bool = False) -> list[Line
     estimates = [draft.estimates() for draft in family]
     adjusted = [adjust_intervals or draft.judge is not not_lower for draft in family]
     sample, general = (_inferences(family, [pair[k] for pair in estimates], adjusted) for k in (0, 1))
-    return [_line(*parts) for parts in zip(family, sample, general, strict=True)]
+    return [_line(*arguments) for arguments in zip(family, sample, general, strict=True)]
 
 
 def shown(lines: Iterable[Line]) -> tuple[Line, ...]:
@@ -210,8 +210,8 @@ def _line(draft: Draft, sample: Inference, general: Inference) -> Line:
         few = counted(len(draft.sample), draft.of) if len(draft.sample) else "not run"
         return Line(draft.row, draft.quantity, draft.unit, note=draft.note or few)
     estimated = statistics.paired_t(draft.sample)
-    alike = "" if estimated.sd else " of one value"
-    refused = "" if estimated.is_sound else f"no interval from {counted(estimated.n, draft.of)}{alike}"
+    suffix = "" if estimated.sd else " of one value"
+    refused = "" if estimated.is_sound else f"no interval from {counted(estimated.n, draft.of)}{suffix}"
     return Line(
         row=draft.row,
         quantity=draft.quantity,

@@ -43,8 +43,8 @@ class Mark(NamedTuple):
 def write(figure: Figure, path_stem: str | Path) -> Path:
     """Write the table beside a figure; one with the other ending is removed."""
     ending, content = encode(figure)
-    for other in {PLAIN, PACKED} - {ending}:
-        Path(f"{path_stem}.{other}").unlink(missing_ok=True)
+    for stale in {PLAIN, PACKED} - {ending}:
+        Path(f"{path_stem}.{stale}").unlink(missing_ok=True)
     return write_bytes(f"{path_stem}.{ending}", content)
 
 
@@ -56,7 +56,7 @@ def encode(figure: Figure) -> tuple[str, bytes]:
     """
     import pandas as pd
 
-    parts = []
+    frames = []
     for k, axes in enumerate(figure.axes, start=1):
         panel = f"{k} {_words(axes)}".strip()
         for item, mark in enumerate(_marks(axes), start=1):
@@ -64,9 +64,9 @@ def encode(figure: Figure) -> tuple[str, bytes]:
             columns = {"panel": panel, "kind": mark.kind, "series": mark.series, "item": item}
             x, y = mark.vertices.T
             values = empty if mark.values is None else mark.values
-            parts.append(pd.DataFrame(columns | {"x": x, "y": y, "value": values}))
+            frames.append(pd.DataFrame(columns | {"x": x, "y": y, "value": values}))
     header = pd.DataFrame(columns=["panel", "kind", "series", "item", "x", "y", "value"])
-    table = pd.concat(parts, ignore_index=True) if parts else header
+    table = pd.concat(frames, ignore_index=True) if frames else header
     content = table.to_csv(index=False, float_format=DIGITS, lineterminator="\n").encode()
     if len(content) <= LARGE:
         return PLAIN, content
@@ -141,9 +141,9 @@ def _filled(values: ArrayLike) -> np.ndarray:
 def _names(axes: Axes) -> Callable[[Artist], str]:
     """What an artist is called: its own label, that of its group, or that of its colour in a legend."""
     grouped = {
-        id(part): str(group.get_label())
+        id(member): str(group.get_label())
         for group in axes.containers
-        for part in [*_flat(group), *group]
+        for member in [*_flat(group), *group]
         if not str(group.get_label()).startswith("_")
     }
     legends = [*axes.figure.legends, *(legend for a in axes.figure.axes if (legend := a.get_legend()))]
@@ -162,11 +162,11 @@ def _names(axes: Axes) -> Callable[[Artist], str]:
 
 
 def _flat(group: Iterable[object]) -> Iterator[object]:
-    for part in group:
-        if isinstance(part, tuple):
-            yield from _flat(part)
-        elif part is not None:
-            yield part
+    for item in group:
+        if isinstance(item, tuple):
+            yield from _flat(item)
+        elif item is not None:
+            yield item
 
 
 def _colour(artist: Artist | None) -> str | None:

@@ -59,8 +59,8 @@ def deviation(value: float) -> str:
 
 def counted(n: int, noun: str) -> str:
     """A number and its noun, of which the first word has a plural in s."""
-    first, *rest = noun.split(" ")
-    return " ".join([f"{n}", first if n == 1 else f"{first}s", *rest])
+    first, *remaining_words = noun.split(" ")
+    return " ".join([f"{n}", first if n == 1 else f"{first}s", *remaining_words])
 
 
 def seeds_text(counts: Sequence[int]) -> str:

@@ -200,5 +200,5 @@ def share_interval(successes: int, n: int) -> tuple[float, float]:
     """Exact (Clopper-Pearson) interval of a probability from ``successes`` in ``n`` independent trials."""
     from scipy import stats
 
-    found = stats.binomtest(int(successes), int(n)).proportion_ci(LEVEL, method="exact")
-    return float(found.low), float(found.high)
+    bounds = stats.binomtest(int(successes), int(n)).proportion_ci(LEVEL, method="exact")
+    return float(bounds.low), float(bounds.high)

@@ -68,15 +68,15 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
     compared: Compared = {study: {} for study in KINDS}
     for study, protocol, lines in _runs(frames):
         fits = compared[study][protocol] = scores.compared(lines, protocol)
-        kind, made = KINDS[study][0], standing.note(standing.groups(study, records, lines))
-        about, shown = kind.under(protocol), published.about(fits, printed)
+        kind, note_lines = KINDS[study][0], standing.note(standing.groups(study, records, lines))
+        about, printed_shares = kind.under(protocol), published.about(fits, printed)
         figures.write(fits, folder / ("" if protocol == kind.plain else protocol))
         section: list[str] = []
         if protocol == kind.plain and study is REGRESSION:
             section = _toy(frames[TOY], notes[TOY], folder)
         elif protocol == kind.plain:
             _studied(frames, folder)
-        tables.write(fits, shown, tables_folder, made, about, section)
+        tables.write(fits, printed_shares, tables_folder, note_lines, about, section)
     digits = frames[DIGITS]
     if digits is not None:
         digits_results.write(digits, notes[DIGITS], tables_folder)

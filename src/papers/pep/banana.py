@@ -130,10 +130,10 @@ def map_of(alpha: float, drawn: Drawn) -> Iterator[dict[str, Any]]:
 
 def again(lines: pd.DataFrame, context: Context) -> MadeAgain:
     """Lines of `BANANA` beside today's; how long a search took is not compared."""
-    made = [line_of(x.seed, x.alpha, fit(x.seed, x.alpha)) for x in lines.itertuples()]
-    for line in made:
+    rows = [line_of(x.seed, x.alpha, fit(x.seed, x.alpha)) for x in lines.itertuples()]
+    for line in rows:
         del line["evaluations"]
-    return matched(lines, context, made)
+    return matched(lines, context, rows)
 
 
 def map_again(lines: pd.DataFrame, context: Context) -> MadeAgain:
@@ -144,8 +144,8 @@ def map_again(lines: pd.DataFrame, context: Context) -> MadeAgain:
     recorded = context.every.assign(place=context.every.groupby(["alpha", "kind"]).cumcount())
     for alpha, chosen in recorded.loc[lines.index].groupby("alpha"):
         today = pd.DataFrame(map_of(alpha, fit(SHOWN, alpha)))
-        made = today.assign(place=today.groupby("kind").cumcount()).to_dict("records")
-        yield from matched(chosen, by_place, made)
+        rows = today.assign(place=today.groupby("kind").cumcount()).to_dict("records")
+        yield from matched(chosen, by_place, rows)
 
 
 BANANA = Study(
@@ -276,8 +276,8 @@ def draw(frame: pd.DataFrame, points: pd.DataFrame, folder: Path) -> None:
         _distances(panels[-1], frame)
         sizes = f"N = {frame['n'].iloc[0]}, M = {frame['m'].iloc[0]}"
         figure.suptitle(f"Pseudo-points and decision boundary of a made-up set, {sizes}", fontsize=9.0)
-        shown = f"draw {SHOWN} of {frame['seed'].nunique()}, and the distances of all"
-        looks.below(figure, f"{shown}; searches {stopped(frame)}")
+        subtitle = f"draw {SHOWN} of {frame['seed'].nunique()}, and the distances of all"
+        looks.below(figure, f"{subtitle}; searches {stopped(frame)}")
 
 
 def _panel(axes: Axes, points: pd.DataFrame) -> None:

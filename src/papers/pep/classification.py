@@ -103,12 +103,12 @@ def run_block(
         Records that were made before; those of the block are not made again.
     """
     protocol = grid["protocol"]
-    made = {tuple(record[name] for name in NAMES): record for record in kept}
+    by_cell = {tuple(record[name] for name in NAMES): record for record in kept}
     for split in splits:
-        parts = parts_of(name, split, dataset)
+        split_data = parts_of(name, split, dataset)
         for alpha, m in cells(grid):
-            before = made.get((name, protocol, split, alpha, m))
-            yield before or run_cell(parts, protocol, name, split, alpha, m)
+            before = by_cell.get((name, protocol, split, alpha, m))
+            yield before or run_cell(split_data, protocol, name, split, alpha, m)
 
 
 def parts_of(name: str, split: int, dataset: Dataset | None) -> pep.Parts:

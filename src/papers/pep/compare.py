@@ -95,8 +95,8 @@ class Duel:
 
     def less(self, other: Duel, unit: str) -> np.ndarray:
         """Share of each ``split`` or ``dataset`` minus that of another duel, where both have one."""
-        mine, theirs = (duel.differences.groupby(level=unit).agg(_share) for duel in (self, other))
-        return (mine - theirs).dropna().to_numpy(float)
+        mine, reference = (duel.differences.groupby(level=unit).agg(_share) for duel in (self, other))
+        return (mine - reference).dropna().to_numpy(float)
 
 
 def _share(differences: pd.Series) -> float:
@@ -163,9 +163,9 @@ def wins(fits: pd.DataFrame) -> pd.DataFrame:
     for score in predictive(fits):
         for first, second in permutations(alphas(sets), 2):
             for name, group in groups.items():
-                found = duel(group, first, second, score)
-                if found is not None:
-                    lines.append((score.name, first, second, name, *_won(found, score)))
+                result = duel(group, first, second, score)
+                if result is not None:
+                    lines.append((score.name, first, second, name, *_won(result, score)))
     return pd.DataFrame(lines, columns=WIN_COLUMNS)
 
 
@@ -206,16 +206,16 @@ def means(fits: pd.DataFrame) -> pd.DataFrame:
     place = {name: k for k, name in enumerate([*datasets(fits), *alphas(fits), FULL])}
     lines = []
     runs, full = sparse(fits), fits[fits["alpha"] == FULL].drop(columns="m")
-    beside = full.merge(runs[EXPERIMENT].drop_duplicates(), on=["dataset", "split"])
-    for (dataset, m, alpha), group in pd.concat([runs, beside]).groupby(
+    full_rows = full.merge(runs[EXPERIMENT].drop_duplicates(), on=["dataset", "split"])
+    for (dataset, m, alpha), group in pd.concat([runs, full_rows]).groupby(
         ["dataset", "m", "alpha"], sort=False
     ):
-        kept = with_numbers(group)
-        line = {"dataset": dataset, "m": int(m), "alpha": alpha, "n": len(kept)}
-        line |= {"n_stopped": int((kept["outcome"] == STOPPED).sum()), "n_failed": len(group) - len(kept)}
+        scored = with_numbers(group)
+        line = {"dataset": dataset, "m": int(m), "alpha": alpha, "n": len(scored)}
+        line |= {"n_stopped": int((scored["outcome"] == STOPPED).sum()), "n_failed": len(group) - len(scored)}
         for score in scores_of(fits):
-            line[score.column] = kept[score.column].mean() if len(kept) else np.nan
-            line[f"{score.column}_se"] = standard_error(kept[score.column])
+            line[score.column] = scored[score.column].mean() if len(scored) else np.nan
+            line[f"{score.column}_se"] = standard_error(scored[score.column])
         lines.append(line)
     lines.sort(key=lambda x: (place[x["dataset"]], x["alpha"] == FULL, x["m"], place[x["alpha"]]))
     return pd.DataFrame(lines)
@@ -228,10 +228,10 @@ def short_of_bound(fits: pd.DataFrame) -> dict[str, tuple[int, int, float]]:
     minimum is the lower by more than a nat, the full GP's is not the least. Sets without such a split are
     left out.
     """
-    found = {}
+    short = {}
     for name, of_set in with_numbers(fits).groupby("dataset", sort=False):
         full = of_set[of_set["alpha"] == FULL].set_index("split")["nlml"]
         beyond = (full - of_set[of_set["alpha"] == "0"].groupby("split")["nlml"].min()).dropna()
         if n := int((beyond > 1.0).sum()):
-            found[str(name)] = n, len(beyond), float(beyond.max())
-    return found
+            short[str(name)] = n, len(beyond), float(beyond.max())
+    return short

@@ -205,10 +205,10 @@ def _differences(axes: Axes, frame: pd.DataFrame) -> None:
     looks = ({"marker": "o", "markerfacecolor": "black"}, {"marker": "s", "markerfacecolor": "none"})
     for quantity, look in zip(QUANTITIES, looks, strict=True):
         pairs = frame[frame["quantity"] == quantity]
-        shown = pairs[pairs["difference"] > 0]
-        n_equal = len(pairs) - len(shown)
+        positive = pairs[pairs["difference"] > 0]
+        n_equal = len(pairs) - len(positive)
         dots: dict[str, Any] = DOTS | {"color": "black", "markeredgewidth": 0.6} | look
         dots["label"] = f"{quantity} ({n_equal} equal)" if n_equal else quantity
-        axes.plot(shown["lengthscale"], shown["difference"], **dots)
+        axes.plot(positive["lengthscale"], positive["difference"], **dots)
     axes.axhline(ACCURACY, color=style.GREY, linestyle=(0, (4, 2)), linewidth=0.8)
     axes.set(yscale="log", title="relative difference")

@@ -40,8 +40,8 @@ def jobs(config: Config) -> Iterator[Job]:
     ValueError
         For a data set that does not exist, or more splits or pseudo-points than it has, with the place.
     """
-    for asked in (_regressions, _classifications, _toy, _digits):
-        yield from asked(config)
+    for section_jobs in (_regressions, _classifications, _toy, _digits):
+        yield from section_jobs(config)
 
 
 def _regressions(config: Config) -> Iterator[Job]:
@@ -155,8 +155,8 @@ def block(
     """
     from papers.data import standard
 
-    given = standard.read_standard(data) if data else None
-    fitted = import_module(experiment).run_block(dataset, range(first, last + 1), grid, given, kept)
+    standard_set = standard.read_standard(data) if data else None
+    fitted = import_module(experiment).run_block(dataset, range(first, last + 1), grid, standard_set, kept)
     return import_module(REGRESSION).narrate(fitted, log)
 
 

@@ -72,10 +72,10 @@ def problem_lines(problem: str) -> Iterator[dict[str, Any]]:
         return dict(zip(LIMITS.columns, (problem, n, m, alpha, limit, quantity, difference), strict=True))
 
     for alpha, limit in ((1.0, FITC), *((alpha, VFE) for alpha in POWERS)):
-        theirs: tuple[float | np.ndarray, ...] = dense(limit, kernel, X, y, Z, Xs)
+        dense_values: tuple[float | np.ndarray, ...] = dense(limit, kernel, X, y, Z, Xs)
         state = condition(Regression(X, y, alpha), kernel, Z, NOISE)
-        ours: tuple[float | np.ndarray, ...] = (state.log_evidence, *state.predict(Xs))
-        for quantity, a, b in zip(("evidence", "mean", "variance"), ours, theirs, strict=True):
+        sparse_values: tuple[float | np.ndarray, ...] = (state.log_evidence, *state.predict(Xs))
+        for quantity, a, b in zip(("evidence", "mean", "variance"), sparse_values, dense_values, strict=True):
             yield line(alpha, limit, quantity, relative_difference(a, b))
     for alpha in PASSES:
         for limit in (PRINTED, WHOLE):
@@ -125,8 +125,8 @@ def relative_difference(ours: float | np.ndarray, theirs: float | np.ndarray) ->
 
 def again(lines: pd.DataFrame, context: Context) -> MadeAgain:
     """Lines beside those that their problems give today."""
-    made = (line for problem in lines["problem"].unique() for line in problem_lines(problem))
-    return matched(lines, context, made)
+    rows = (line for problem in lines["problem"].unique() for line in problem_lines(problem))
+    return matched(lines, context, rows)
 
 
 LIMITS = Study(

@@ -100,8 +100,8 @@ def lacking(job: Job, frame: pd.DataFrame) -> Job:
     sizes = {cell[1] for cell in missing} - {0} or {p["grid"]["m"][0]}
     if not missing:
         return job
-    kept = {"alphas": powers, "m": sizes}
-    narrow = {name: [value for value in p["grid"][name] if value in those] for name, those in kept.items()}
+    needed = {"alphas": powers, "m": sizes}
+    narrow = {name: [value for value in p["grid"][name] if value in those] for name, those in needed.items()}
     grid = {**p["grid"], **narrow}
     return replace(job, parameters={**p, "grid": grid}, fits=len(splits) * len(experiment.cells(grid)))
 

@@ -123,16 +123,16 @@ def _classification_set(name: str, protocol: str, mirror: str | None) -> Dataset
 
 def _regression_again(line: Line, mirror: str | None) -> Line:
     name, split = line["dataset"], line["split"]
-    parts = regression.parts_of(name, split, _regression_set(name, mirror))
+    data = regression.parts_of(name, split, _regression_set(name, mirror))
     alpha = FULL if line["alpha"] == FULL else float(line["alpha"])
     chosen = {"start": line["start"], "protocol": line["protocol"]}
-    return line_of(regression.run_cell(parts, name, split, alpha, line["m"], **chosen))
+    return line_of(regression.run_cell(data, name, split, alpha, line["m"], **chosen))
 
 
 def _classification_again(line: Line, mirror: str | None) -> Line:
     name, protocol, split = line["dataset"], line["protocol"], line["split"]
-    parts = classification.parts_of(name, split, _classification_set(name, protocol, mirror))
-    return line_of(classification.run_cell(parts, protocol, name, split, float(line["alpha"]), line["m"]))
+    data = classification.parts_of(name, split, _classification_set(name, protocol, mirror))
+    return line_of(classification.run_cell(data, protocol, name, split, float(line["alpha"]), line["m"]))
 
 
 def again(repeat: Callable[[Line, str | None], Line], lines: pd.DataFrame, context: Context) -> MadeAgain:
@@ -156,14 +156,14 @@ def beside(study: Study, line: Line, today: Line) -> Outcome:
     beyond = differences(study, line, numbers)
     beyond["nlml"] *= max(1.0, abs(line["nlml"]))
     gain = math.nan if today["nlml"] is None else line["nlml"] - today["nlml"]
-    found = outcome_of(SCRATCH, beyond, TOLERANCE, gain)
+    outcome = outcome_of(SCRATCH, beyond, TOLERANCE, gain)
     if FAILED in (line["outcome"], today["outcome"]):
-        return found
+        return outcome
     if abs(gain) > WANDERING:
-        return reported(found, ROUNDED) if STOPPED in (line["outcome"], today["outcome"]) else found
+        return reported(outcome, ROUNDED) if STOPPED in (line["outcome"], today["outcome"]) else outcome
     reach = math.sqrt(max(abs(gain), RESOLVED))
     moved = {name: reach + (name == "error") / line["n_test"] for name in beyond if name != "nlml"}
-    return reported(found, ROUNDED) if all(beyond[x] <= most for x, most in moved.items()) else found
+    return reported(outcome, ROUNDED) if all(beyond[x] <= most for x, most in moved.items()) else outcome
 
 
 def _fits(
@@ -181,7 +181,7 @@ def _fits(
         failed, full = frame["outcome"] == FAILED, frame["alpha"] == FULL
         return (
             (~frame["dataset"].isin(experiment.datasets()), "unknown data set"),
-            *((~frame[name].isin(known), f"unknown {name}") for name, known in variants.items()),
+            *((~frame[name].isin(allowed), f"unknown {name}") for name, allowed in variants.items()),
             (~full & ~frame["alpha"].map(_is_power).astype(bool), "alpha is no power from 0 to 1"),
             ((frame["m"] == 0) != full, "m does not agree with alpha"),
             ((frame["m"] < 0) | (frame["m"] > frame["n_train"]), "m is no number of pseudo-points"),
@@ -246,10 +246,10 @@ def _toy_again(line: Line, mirror: str | None) -> Line:
 
 
 def _toy_rules(frame: pd.DataFrame) -> Wrong:
-    known = frame["hyperparameters"].isin([toy.TRUE, toy.LEARNED])
+    is_known = frame["hyperparameters"].isin([toy.TRUE, toy.LEARNED])
     return (
         (frame["dataset"] != made_up.SYNTHETIC, "unknown data set"),
-        (~known, "hyperparameters are neither true nor learned"),
+        (~is_known, "hyperparameters are neither true nor learned"),
         *_ends(frame, toy.SCORES),
     )
 

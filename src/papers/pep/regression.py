@@ -113,12 +113,12 @@ def cells(grid: dict[str, Any]) -> list[tuple[float | str, int, str]]:
     grid : dict
         ``alphas`` (numbers in [0, 1] or "full"), ``m`` and, unless there is the default one only, ``starts``.
     """
-    found = []
+    distinct = []
     for start, m, alpha in itertools.product(grid.get("starts", [DEFAULT]), grid["m"], grid["alphas"]):
         cell = (alpha, 0 if alpha == FULL else m, start)
-        if cell not in found:
-            found.append(cell)
-    return found
+        if cell not in distinct:
+            distinct.append(cell)
+    return distinct
 
 
 def check(grid: dict[str, Any], sizes_of: Callable[[str], tuple[int, int]] = sizes) -> None:
@@ -153,12 +153,12 @@ def run_block(
         Records that were made before; those of the block are not made again.
     """
     protocol = grid["protocol"]
-    made = {tuple(record[name] for name in NAMES): record for record in kept}
+    by_cell = {tuple(record[name] for name in NAMES): record for record in kept}
     for split in splits:
-        parts = parts_of(name, split, dataset)
+        split_data = parts_of(name, split, dataset)
         for alpha, m, start in cells(grid):
-            before = made.get((name, protocol, split, alpha, m, start))
-            yield before or run_cell(parts, name, split, alpha, m, start=start, protocol=protocol)
+            before = by_cell.get((name, protocol, split, alpha, m, start))
+            yield before or run_cell(split_data, name, split, alpha, m, start=start, protocol=protocol)
 
 
 def parts_of(name: str, split: int, dataset: Dataset | None) -> Parts:
@@ -176,8 +176,8 @@ def narrate(records: Iterable[dict[str, Any]], path: str | Path) -> Iterator[dic
     """The records, with a line a fit in a log file as they come."""
     with open(path, "w", encoding="utf-8", buffering=1) as log:
         for r in records:
-            what = ", ".join(r[name] for name in ("protocol", "start") if name in r)
-            fit = f"split {r['split']}, alpha {r['alpha']}, m {r['m']}, {what}"
+            conditions = ", ".join(r[name] for name in ("protocol", "start") if name in r)
+            fit = f"split {r['split']}, alpha {r['alpha']}, m {r['m']}, {conditions}"
             print(f"{fit}: {r['seconds']:.2f} s, {r['status']['message']}", file=log)
             yield r
 
@@ -261,9 +261,9 @@ def run_cell(
     ValueError
         For more pseudo-points than training points, a power outside [0, 1], or an unknown start or protocol.
     """
-    for what, name, known in (("start", start, STARTS), ("protocol", protocol, SEARCHES)):
-        if name not in known:
-            raise ValueError(f"unknown {what} '{name}'; known: {', '.join(known)}")
+    for label, name, choices in (("start", start, STARTS), ("protocol", protocol, SEARCHES)):
+        if name not in choices:
+            raise ValueError(f"unknown {label} '{name}'; known: {', '.join(choices)}")
     at = STARTS[start]
     X, Xs, y, ys = standardise(*parts)
     kernel = SquaredExponential(VARIANCE, (at.stretch * float(np.sqrt(X.shape[1])),) * X.shape[1])

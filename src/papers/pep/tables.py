@@ -196,8 +196,8 @@ def published_wins(won: pd.DataFrame, printed: Sequence[Printed]) -> Grid:
     for line in printed:
         share = "no clear winner" if math.isnan(line.percent) else f"{line.percent:g} %"
         key = (line.score, line.first, line.second)
-        ours = _ours(table.loc[key]) if key in table.index else ["not run", *[""] * 7]
-        cells.append((line.score, label(line.first), label(line.second), share, *ours))
+        measured = _ours(table.loc[key]) if key in table.index else ["not run", *[""] * 7]
+        cells.append((line.score, label(line.first), label(line.second), share, *measured))
     return header, "lllrrrrrrrrr", cells
 
 

@@ -77,16 +77,16 @@ def grown(drawn: made_up.Drawn, split: int, n: int) -> made_up.Drawn:
     K = drawn.kernel.matrix(np.vstack([drawn.X, X]))
     K.flat[:: had + n + 1] += made_up.DRAWN_JITTER * drawn.kernel.variance
     L = np.linalg.cholesky(K)
-    known = solve_triangular(L[:had, :had], drawn.f, lower=True)
-    f = L[had:, :had] @ known + L[had:, had:] @ rng.standard_normal(n)
+    whitened = solve_triangular(L[:had, :had], drawn.f, lower=True)
+    f = L[had:, :had] @ whitened + L[had:, had:] @ rng.standard_normal(n)
     return made_up.Drawn(X, f + np.sqrt(drawn.noise) * rng.standard_normal(n), f, drawn.kernel, drawn.noise)
 
 
 def study(splits: Iterable[int], sizes: Iterable[int] = SIZES) -> Iterator[dict[str, Any]]:
     """Lines of `records.TOY`: of each set and size one at true hyperparameters and one at learned ones."""
     for split, n in itertools.product(splits, sizes):
-        given = problem(split, n)
-        yield from (fit(given, split, hyperparameters) for hyperparameters in (TRUE, LEARNED))
+        drawn_problem = problem(split, n)
+        yield from (fit(drawn_problem, split, hyperparameters) for hyperparameters in (TRUE, LEARNED))
 
 
 def fit(problem: Problem, split: int, hyperparameters: str) -> dict[str, Any]:
@@ -181,14 +181,14 @@ def section(frame: pd.DataFrame, made: Sequence[str]) -> list[str]:
 
 def _cells(frame: pd.DataFrame, n: int, score: str) -> Sequence[str]:
     paired = pairs(frame, n, score)
-    kept = paired.dropna()
-    n_left_out, (name, form) = len(paired) - len(kept), NAMES[score]
-    if kept.empty:
+    complete = paired.dropna()
+    n_left_out, (name, form) = len(paired) - len(complete), NAMES[score]
+    if complete.empty:
         return (f"{n}", name, *[""] * 6, f"{n_left_out}")
-    moved = kept[LEARNED] - kept[TRUE]
+    moved = complete[LEARNED] - complete[TRUE]
     mean = estimate(moved.to_numpy())
     return (
-        *(f"{n}", name, f"{kept[TRUE].mean():{form}}", f"{kept[LEARNED].mean():{form}}"),
+        *(f"{n}", name, f"{complete[TRUE].mean():{form}}", f"{complete[LEARNED].mean():{form}}"),
         f"{moved.mean():+{form}}",
         _range(*mean.interval(), form) if mean else "",
         _range(moved.min(), moved.max(), form),
@@ -273,14 +273,14 @@ def _against(
     """One score under learned against that under true hyperparameters, and below, their differences."""
     above, below = panels
     heading, unit = AGAINST[score]
-    shown = []
+    drawn_scores = []
     for n, kind in kinds.items():
         paired = pairs(frame, n, score).dropna()
         drawn = paired / (n if score == "nlml" else 1)
-        shown += [drawn[TRUE], drawn[LEARNED]]
+        drawn_scores += [drawn[TRUE], drawn[LEARNED]]
         _dots(above, drawn[TRUE], drawn[LEARNED], *kind)
         _dots(below, drawn[TRUE], paired[LEARNED] - paired[TRUE], *kind)
-    values = np.concatenate(shown)
+    values = np.concatenate(drawn_scores)
     room = ROOM * (values.max() - values.min()) + 1e-12
     ends = values.min() - room, values.max() + room
     above.plot(ends, ends, zorder=1, **DASHED)

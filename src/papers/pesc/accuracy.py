@@ -87,9 +87,9 @@ def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any
     But for the number of negative sites: some precisions are nothing but rounding, of either sign.
     """
     for line in frame.to_dict("records"):
-        made = line_of(line["dimension"], line["constraints"], line["problem"])
-        del made["negative_sites"]
-        yield line, [compared(SCRATCH, context.study, line, made)]
+        repeated = line_of(line["dimension"], line["constraints"], line["problem"])
+        del repeated["negative_sites"]
+        yield line, [compared(SCRATCH, context.study, line, repeated)]
 
 
 def family(dimension: int, K: int) -> str:
@@ -205,8 +205,8 @@ def _at_points(ep: nfcpd.Nfcpd, truth: rejection.Kept) -> dict[str, Any]:
         values = of_constraint(function, ep.optima)
         W = np.linalg.solve(np.tril(ep.posteriors[j].factor[0]), values.directions[0].T)
         mean = values.means[0] + ep.posteriors[j].shift[0] @ W
-        theirs = truth.values[j]
-        errors.append(_errors(mean, np.sum(W**2, axis=0), theirs.mean(axis=0), theirs.var(axis=0)))
+        draws = truth.values[j]
+        errors.append(_errors(mean, np.sum(W**2, axis=0), draws.mean(axis=0), draws.var(axis=0)))
     return Errors(*map(np.concatenate, zip(*errors, strict=True))).largest("_points")
 
 
@@ -215,23 +215,23 @@ def _steps(
 ) -> dict[str, Any]:
     """Errors of EP at the inputs, and of the last factor given what an exact EP would say there."""
     q = nfcpd.before_last_factor(ep, Xs[enough])[0]
-    ours = _errors(q.mean[:, 0], q.variance[:, 0], exact.mean[:, enough], exact.variance[:, enough])
+    before_factor = _errors(q.mean[:, 0], q.variance[:, 0], exact.mean[:, enough], exact.variance[:, enough])
     moments = nfcpd.Predicted(exact.mean[:, None], exact.variance[:, None])
     last = nfcpd.finish(moments, exact.u_mean[None], exact.u_variance[None], exact.with_u[None])
     finished = nfcpd.Predicted(last.mean[..., enough], last.variance[..., enough])
-    return ours.largest("_q") | _predicted(finished, truth, enough).largest("_last")
+    return before_factor.largest("_q") | _predicted(finished, truth, enough).largest("_last")
 
 
 def _acquired(ep: nfcpd.Nfcpd, truth: rejection.Kept, Xs: np.ndarray, enough: np.ndarray) -> dict[str, Any]:
     """Of the acquisition function, in nats."""
     Xs = Xs[enough]
-    ours = acquisition.entropy_reduction(ep, Xs).sum(axis=0)
+    estimated = acquisition.entropy_reduction(ep, Xs).sum(axis=0)
     before = np.array([function.predict(Xs)[1] for function in ep.functions])
     noise = np.array([function.noise for function in ep.functions])
     after = np.log(truth.variance[:, enough] + noise[:, None])
     true = acquisition.reduction(before, after, noise).sum(axis=0)
     return {
-        "acquisition_error": float(np.max(np.abs(ours - true))),
+        "acquisition_error": float(np.max(np.abs(estimated - true))),
         "acquisition_top": float(true.max()),
-        "acquisition_regret": float(true.max() - true[np.argmax(ours)]),
+        "acquisition_regret": float(true.max() - true[np.argmax(estimated)]),
     }

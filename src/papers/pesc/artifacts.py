@@ -45,5 +45,5 @@ def draw(name: str, folder: Path, figures_folder: Path) -> None:
 
 def findings(folder: str | Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
     """Some claims judged, with nothing written; nothing that is printed enters."""
-    found = claims.chapter(records.load(ACCURACY, folder)).findings
-    return [finding for finding in found if finding.id in names]
+    every_finding = claims.chapter(records.load(ACCURACY, folder)).findings
+    return [finding for finding in every_finding if finding.id in names]

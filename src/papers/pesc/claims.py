@@ -134,6 +134,6 @@ def _predictive(lines: pd.DataFrame) -> list[Block]:
     )
     remark = "; ".join(filter(None, [remark, _not_compared(lines)]))
     shares = _shares(lines, within(lines), WITHIN, ACCURATE)
-    for suffix, what in BESIDE.items():
-        shares += _shares(lines, within(lines, suffix), f"{WITHIN}, {what}", ACCURATE, SHOWN)
+    for suffix, description in BESIDE.items():
+        shares += _shares(lines, within(lines, suffix), f"{WITHIN}, {description}", ACCURATE, SHOWN)
     return [Block("at random inputs, by tolerances of ours", TOLERANCES, tuple(shares), remark)]

@@ -82,8 +82,8 @@ def by_formula(problems: Problems) -> tuple[np.ndarray, np.ndarray]:
     )
     mean, variance = problems.difference
     to_f = problems.variance[0] - problems.covariance
-    found = nfcpd.finish(nfcpd.Predicted(*moments), mean[None], variance[None], to_f[None])
-    return found.mean[:, 0], found.variance[:, 0]
+    gaussian = nfcpd.finish(nfcpd.Predicted(*moments), mean[None], variance[None], to_f[None])
+    return gaussian.mean[:, 0], gaussian.variance[:, 0]
 
 
 def by_quadrature(problems: Problems) -> tuple[np.ndarray, np.ndarray]:
@@ -92,23 +92,23 @@ def by_quadrature(problems: Problems) -> tuple[np.ndarray, np.ndarray]:
     mean, variance = problems.difference
     better = log_ndtr(-mean / np.sqrt(variance))
     slope = problems.covariance / problems.variance[0]
-    given = np.sqrt(problems.variance[1] - slope * problems.covariance)
+    deviation = np.sqrt(problems.variance[1] - slope * problems.covariance)
 
     def of_f(f: np.ndarray) -> np.ndarray:
         expected = problems.mean[1] + slope * (f - problems.mean[0])
-        return -np.expm1(holds.sum(axis=0) + log_ndtr((expected - f) / given))
+        return -np.expm1(holds.sum(axis=0) + log_ndtr((expected - f) / deviation))
 
     def of_c(k: int) -> Factor:
-        others = np.delete(holds, k, axis=0).sum(axis=0) + better
-        return lambda c: np.where(c > 0, -np.expm1(others), 1.0)
+        log_factors = np.delete(holds, k, axis=0).sum(axis=0) + better
+        return lambda c: np.where(c > 0, -np.expm1(log_factors), 1.0)
 
     factors = [of_f, *(of_c(k) for k in range(len(holds)))]
     before = (
         np.concatenate([problems.mean[:1], problems.constraint_mean]),
         np.concatenate([problems.variance[:1], problems.constraint_variance]),
     )
-    found = [_moments(*moments) for moments in zip(*before, factors, strict=True)]
-    return np.array([mean for mean, _ in found]), np.array([variance for _, variance in found])
+    results = [_moments(*moments) for moments in zip(*before, factors, strict=True)]
+    return np.array([mean for mean, _ in results]), np.array([variance for _, variance in results])
 
 
 def _moments(mean: np.ndarray, variance: np.ndarray, factor: Factor) -> tuple[np.ndarray, np.ndarray]:

@@ -24,16 +24,16 @@ FITS = "data/fits/pesc"
 
 def jobs(config: Config) -> Iterable[Job]:
     """Every job that a configuration asks for."""
-    asked = config.get("pesc", {})
+    sections = config.get("pesc", {})
     wanted: list[Job] = []
-    if "accuracy" in asked:
-        problems = asked["accuracy"]["problems"]
+    if "accuracy" in sections:
+        problems = sections["accuracy"]["problems"]
         families = import_module(ACCURACY).FAMILIES
         wanted += [_family(dimension, constraints, problems) for dimension, constraints in families]
-    if "searches" in asked:
+    if "searches" in sections:
         for problem, kind in import_module(REGRET).PROBLEMS.items():
-            n = asked["searches"].get("evaluations", kind.evaluations)
-            wanted += [_search(problem, repeat, n) for repeat in range(asked["searches"]["repeats"])]
+            n = sections["searches"].get("evaluations", kind.evaluations)
+            wanted += [_search(problem, repeat, n) for repeat in range(sections["searches"]["repeats"])]
     return wanted
 
 

@@ -139,8 +139,8 @@ def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any
     for (name, repeat, rule), of_search in frame.groupby(["problem", "repeat", "rule"], sort=False):
         of_search = of_search.sort_values("evaluations")
         looks = of_search["evaluations"].tolist()
-        made = searched(PROBLEMS[name].make(repeat), rule, repeat, looks, Settings())
-        for line, look in zip(of_search.to_dict("records"), made, strict=True):
+        repeated = searched(PROBLEMS[name].make(repeat), rule, repeat, looks, Settings())
+        for line, look in zip(of_search.to_dict("records"), repeated, strict=True):
             outcome = compared(SCRATCH, context.study, line, look)
             chaotic = rule == CHAOTIC and line["evaluations"] > INITIAL
             yield line, [reported(outcome, "a chaotic search") if chaotic else outcome]

@@ -109,8 +109,8 @@ def accuracy_cells(table: pd.DataFrame) -> Cells:
     for line in table.to_dict("records"):
         counts = [str(line[name]) for name in ("family", "problems", "converged")]
         shares = [f"{100 * line[share]:.0f} %" for share in SHARES]
-        others = [f"{100 * line[name]:.0f} %" for name in ("acquisition_error", "same_maximum")]
-        rows.append([*counts, *shares, f"{100 * line['moments_within']:.1f} %", *others])
+        acquisition_shares = [f"{100 * line[name]:.0f} %" for name in ("acquisition_error", "same_maximum")]
+        rows.append([*counts, *shares, f"{100 * line['moments_within']:.1f} %", *acquisition_shares])
     return HEADER, "l" + 11 * "r", rows
 
 

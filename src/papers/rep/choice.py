@@ -76,10 +76,10 @@ def cross_validated(
     of_folds = []
     for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=split).split(X, y):
         prior = fits.prior_of(X[train], lengthscale)
-        parts = X[train], X[test], y[train], y[test]
+        split_data = X[train], X[test], y[train], y[test]
         of_folds.append(
             [
-                fits.run_cell(parts, method, value, lengthscale, epsilon, SWEEPS, prior)
+                fits.run_cell(split_data, method, value, lengthscale, epsilon, SWEEPS, prior)
                 for method, value in pairs
             ]
         )

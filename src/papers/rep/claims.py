@@ -106,15 +106,15 @@ def _compared(
     fits: pd.DataFrame, cells: Sequence[Cell], name: str, others: tuple[str, ...], rep: tuple[str, ...]
 ) -> Block:
     """Other methods minus REP; p-values are adjusted over every reading, of which each row has the best."""
-    of_rows = [[_error_drafts(fits, cell, other, rep) for other in others] for cell in cells]
+    of_rows = [[_error_drafts(fits, cell, method, rep) for method in others] for cell in cells]
     lines = iter(tested([draft for row in of_rows for drafts in row for draft in drafts]))
     best: list[Line] = []
     for row in of_rows:
         by_other = [[next(lines) for _ in drafts] for drafts in row]
         readings = max(map(len, by_other))
         # a method that was not run has one line
-        whole = [found * (readings // len(found)) for found in by_other]
-        best += max(zip(*whole, strict=True), key=_favour)
+        padded = [rows * (readings // len(rows)) for rows in by_other]
+        best += max(zip(*padded, strict=True), key=_favour)
     remarks = [_not_converged(fits, cell, (*others, *rep)) for cell in cells]
     remarks += [_lengthscales(fits, cell, (*others, *rep)) for cell in cells]
     return Block(name, T_TEST, tuple(best), "; ".join(filter(None, remarks)))
@@ -193,7 +193,7 @@ def converges(fits: pd.DataFrame, protocol: Protocol) -> list[Block]:
     cells = cells_of(fits, [BLOBS])
     if not cells:
         return [_not_run("made-up set", "convergence", "share")]
-    counts, drafts, beside = [], [], []
+    counts, drafts, extra_lines = [], [], []
     for cell in cells:
         lines = cell.lines(fits)
         runs = {name: lines[lines["method"] == name].set_index("split").sort_index() for name in METHODS}
@@ -201,13 +201,13 @@ def converges(fits: pd.DataFrame, protocol: Protocol) -> list[Block]:
         counts.append(_always(cell, runs[best], best))
         counts += [_sometimes(cell, runs[name], name) for name in (EP, PEP)]
         drafts += [_fewer(cell, runs[name], runs[best], name) for name in (EP, PEP)]
-        beside += [_shown(cell, runs[name], name) for name in (*BESIDE, BY_ENGINE[1])]
+        extra_lines += [_shown(cell, runs[name], name) for name in (*BESIDE, BY_ENGINE[1])]
     test = "counts; sweeps: paired t over sets on which both converged, Holm"
     name = f"made-up set{protocol.favouring('reading that converges most often')}"
     sweeps = [_undecided(line) for line in tested(drafts)]
     sets = min(line.n for line in counts)
     first = Block(name, test, (*counts, *sweeps), covered={"sets": sets})
-    return [first, Block("damped EP, and the engine's EP and REP", "counts", tuple(beside))]
+    return [first, Block("damped EP, and the engine's EP and REP", "counts", tuple(extra_lines))]
 
 
 def _undecided(line: Line) -> Line:

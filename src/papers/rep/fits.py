@@ -127,10 +127,10 @@ def run_block(
         The data; the made-up set is drawn.
     """
     for split in splits:
-        parts = parts_of(name, split, flips, dataset)
+        data = parts_of(name, split, flips, dataset)
         for method, (value, lengthscale) in chosen.items():
-            made = run_cell(parts, method, value, lengthscale, epsilon_of(name, flips), max_sweeps_of(name))
-            yield {"dataset": name, "flips": flips, "split": int(split), **made}
+            fit = run_cell(data, method, value, lengthscale, epsilon_of(name, flips), max_sweeps_of(name))
+            yield {"dataset": name, "flips": flips, "split": int(split), **fit}
 
 
 def run_cell(

@@ -36,17 +36,17 @@ def jobs(config: Config) -> Iterable[Job]:
     """
     if "rep" not in config:
         return []
-    asked, experiment = config["rep"], import_module(FITS)
-    wanted = list(_points(asked))
-    for name, row in asked.get("sets", {}).items():
+    section, experiment = config["rep"], import_module(FITS)
+    wanted = list(_points(section))
+    for name, row in section.get("sets", {}).items():
         if name not in experiment.datasets():
             raise ValueError(f"rep.sets.{name}: no such set; known: {', '.join(experiment.datasets())}")
         if max(row["splits"], row.get("own", 0)) > experiment.splits_of(name):
             raise ValueError(f"rep.sets.{name}: there are {experiment.splits_of(name)} splits")
         for flips in row["flips"]:
             wanted += _of_set(name, float(flips), row, experiment.BLOBS)
-            pictures = [kind for kind in PICTURES if kind in asked and name == experiment.BLOBS]
-            wanted += [_picture(kind, float(flips), asked[kind]) for kind in pictures]
+            pictures = [kind for kind in PICTURES if kind in section and name == experiment.BLOBS]
+            wanted += [_picture(kind, float(flips), section[kind]) for kind in pictures]
     return wanted
 
 
@@ -107,9 +107,9 @@ def fits(
     """
     from papers.data import standard
 
-    given = standard.read_standard(data, dataset) if data else None
+    standard_set = standard.read_standard(data, dataset) if data else None
     chosen, split = _chosen(choices, dataset, flips)
-    for record in import_module(FITS).run_block(dataset, flips, range(first, last + 1), chosen, given):
+    for record in import_module(FITS).run_block(dataset, flips, range(first, last + 1), chosen, standard_set):
         yield {**record, "chosen_on": split}
 
 
@@ -140,8 +140,8 @@ def choices(
     """Cross-validated scores of all methods on the training part of one split."""
     from papers.data import standard
 
-    given = standard.read_standard(data, dataset) if data else None
-    return import_module(CHOICE).lines(dataset, flips, split, given)
+    standard_set = standard.read_standard(data, dataset) if data else None
+    return import_module(CHOICE).lines(dataset, flips, split, standard_set)
 
 
 def _points(asked: Config) -> Iterator[Job]:

@@ -70,12 +70,12 @@ def printed_power_rule(u: float) -> Rule:
 
     Consistent Power EP removes the share ``u`` of it (``inference.pep``).
     """
-    whole = tilted_rule(lambda likelihood, y, m, v: kl(likelihood, y, m, v, u))
+    full_site_rule = tilted_rule(lambda likelihood, y, m, v: kl(likelihood, y, m, v, u))
 
     def update(marginals: Marginals, sites: Sites, likelihood: Likelihood, y: np.ndarray) -> Update:
-        made = whole.update(marginals, sites, likelihood, y)
-        moved = Sites(made.sites.tau / u, made.sites.nu / u)
-        return Update(moved, np.zeros(len(y)), np.zeros(len(y)), made.skipped)
+        result = full_site_rule.update(marginals, sites, likelihood, y)
+        moved = Sites(result.sites.tau / u, result.sites.nu / u)
+        return Update(moved, np.zeros(len(y)), np.zeros(len(y)), result.skipped)
 
     return Rule(update)
 

@@ -63,8 +63,8 @@ def closer(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
     lines = [Group(of_row).line() for of_row in rows.values()]
     remark = "; ".join(_picked(table, pick) for pick in (*rep_picks, *pep_picks))
     decides = Block("five points, chosen c", TEST, (*lines, _range(logs, protocol)), remark)
-    shown = tuple(_on_one(base, protocol, *pep))
-    return [decides, Block("the base set, c best there", BASE_TEST, shown)] if shown else [decides]
+    base_lines = tuple(_on_one(base, protocol, *pep))
+    return [decides, Block("the base set, c best there", BASE_TEST, base_lines)] if base_lines else [decides]
 
 
 def _on_one(base: pd.DataFrame, protocol: Protocol, pep: str) -> Iterator[Line]:

@@ -61,13 +61,13 @@ def _each(
 
 def _of_fit(line: Line, context: Context) -> list[Outcome]:
     """A fit with its parameters; from scratch, with these by cross-validation."""
-    made = _fitted(line, line, context.mirror)
-    outcomes = [compared(FIXED, context.study, line, made)]
+    repeated = _fitted(line, line, context.mirror)
+    outcomes = [compared(FIXED, context.study, line, repeated)]
     if line["scratch"]:
         chosen = _chosen(line["dataset"], line["flips"], line["chosen_on"], line["method"], context.mirror)
-        made = made if _is_same(line, chosen) else _fitted(line, chosen, context.mirror)
-        outcomes.append(compared(SCRATCH, context.study, line, {**made, **chosen}))
-    long = max(line["sweeps"], made["sweeps"]) > FEW.get(line["method"], 0)
+        repeated = repeated if _is_same(line, chosen) else _fitted(line, chosen, context.mirror)
+        outcomes.append(compared(SCRATCH, context.study, line, {**repeated, **chosen}))
+    long = max(line["sweeps"], repeated["sweeps"]) > FEW.get(line["method"], 0)
     return [_explained(outcome, line) for outcome in outcomes] if long else outcomes
 
 
@@ -104,9 +104,9 @@ def _of_choice(line: Line, context: Context) -> list[Outcome]:
 
 def _of_points(line: Line, context: Context) -> list[Outcome]:
     """One method on one set of five points; sweeps that wander to their limit need not end where they did."""
-    made = points.line_of(line["set"], line["method"], line["value"], line.get("epsilon", points.EPS))
-    outcome = compared(FIXED, context.study, line, made)
-    wandered = line["outcome"] == made["outcome"] == UNSETTLED
+    repeated = points.line_of(line["set"], line["method"], line["value"], line.get("epsilon", points.EPS))
+    outcome = compared(FIXED, context.study, line, repeated)
+    wandered = line["outcome"] == repeated["outcome"] == UNSETTLED
     return [reported(outcome, "did not settle") if wandered else outcome]
 
 
@@ -125,9 +125,9 @@ def again_exact(lines: pd.DataFrame, context: Context) -> Made:
     for line in lines.to_dict("records"):
         where = line["flips"], line["split"], _unrounded(line["lengthscale"], 2)
         truth = exact.sampled(*where, line["chains"], line["iterations"])
-        made = exact.line_of(truth, *where, line["method"], line["value"])
-        outcome = compared(SCRATCH, context.study, line, made)
-        yield line, [reported(outcome, CHAINS) if _is_within_monte_carlo(line, made) else outcome]
+        repeated = exact.line_of(truth, *where, line["method"], line["value"])
+        outcome = compared(SCRATCH, context.study, line, repeated)
+        yield line, [reported(outcome, CHAINS) if _is_within_monte_carlo(line, repeated) else outcome]
 
 
 def _is_within_monte_carlo(line: Line, made: Line) -> bool:
@@ -147,8 +147,8 @@ def again_boundary(lines: pd.DataFrame, context: Context) -> Made:
         drawn = boundary.picture_of(places, flips, split, method, *settings)
         for line, probability in zip(of_picture.to_dict("records"), drawn.probability, strict=True):
             rounded = np.clip(probability - line["probability"], -ROUNDED, ROUNDED)
-            made = {"outcome": drawn.outcome, "sweeps": drawn.sweeps, "probability": probability - rounded}
-            yield line, [compared(FIXED, context.study, line, made)]
+            row = {"outcome": drawn.outcome, "sweeps": drawn.sweeps, "probability": probability - rounded}
+            yield line, [compared(FIXED, context.study, line, row)]
 
 
 def _fitted(line: Line, chosen: Mapping[str, Any], mirror: str | None) -> Line:
@@ -167,10 +167,10 @@ def _fit(
     lengthscale: float,
     mirror: str | None,
 ) -> Line:
-    parts = _parts(dataset, split, flips, mirror)
-    lengthscale = _unrounded(lengthscale, parts[0].shape[1])
+    split_data = _parts(dataset, split, flips, mirror)
+    lengthscale = _unrounded(lengthscale, split_data[0].shape[1])
     epsilon, most = fits.epsilon_of(dataset, flips), fits.max_sweeps_of(dataset)
-    return fits.run_cell(parts, method, value, lengthscale, epsilon, most)
+    return fits.run_cell(split_data, method, value, lengthscale, epsilon, most)
 
 
 @lru_cache(maxsize=16)

@@ -171,12 +171,12 @@ def _errors(fits: pd.DataFrame) -> list[str]:
 def chosen_twice(fits: pd.DataFrame) -> list[str]:
     """Rows whose splits were fitted with several parameters, as where cross-validation was made again."""
     groups = once(fits).groupby(CELL)[["value", "lengthscale"]]
-    pairs = groups.agg(lambda found: sorted(set(found)))
+    pairs = groups.agg(lambda choices: sorted(set(choices)))
     return [
-        f"NOT CHOSEN ONCE: {name(dataset, flips)}, {method}: parameters {found.value}, lengthscales "
-        f"{found.lengthscale}; all splits are to be fitted again"
-        for (dataset, flips, method), found in pairs.iterrows()
-        if max(len(found.value), len(found.lengthscale)) > 1
+        f"NOT CHOSEN ONCE: {name(dataset, flips)}, {method}: parameters {choices.value}, lengthscales "
+        f"{choices.lengthscale}; all splits are to be fitted again"
+        for (dataset, flips, method), choices in pairs.iterrows()
+        if max(len(choices.value), len(choices.lengthscale)) > 1
     ]
 
 
@@ -233,8 +233,8 @@ def _rates(of_sets: pd.DataFrame, others: pd.DataFrame) -> list[str]:
     rows = []
     for epsilon, table in pd.concat([base, others]).groupby("epsilon"):
         ep = table[table["method"] == EP].iloc[0]
-        whole = table["method"].isin(PEPS) & (table["value"] == 1.0)  # EP again
-        tried = table[~table["method"].isin((TRUTH, EP)) & ~whole].reset_index(drop=True)
+        is_power_one = table["method"].isin(PEPS) & (table["value"] == 1.0)  # EP again
+        tried = table[~table["method"].isin((TRUTH, EP)) & ~is_power_one].reset_index(drop=True)
         for method, lines in tried.groupby("method", sort=False):
             logs = np.log(lines[list(ERRORS)] / ep[list(ERRORS)].astype(float))
             best = logs.sum(axis=1).idxmin()

@@ -67,8 +67,10 @@ def _contest(claim: str) -> Callable[[Evidence], Blocks]:
     def judge(evidence: Evidence) -> Blocks:
         blocks = _regressions(evidence, lambda fits: contests.won(fits, evidence.published, claim))
         if {DESCRIBED, CONVERGED} <= set(blocks):
-            fits, others = (evidence.regressions[name] for name in (CONVERGED, DESCRIBED))
-            blocks[CONVERGED].append(contests.by_either_search(fits, others, evidence.published, claim))
+            fits, described_fits = (evidence.regressions[name] for name in (CONVERGED, DESCRIBED))
+            blocks[CONVERGED].append(
+                contests.by_either_search(fits, described_fits, evidence.published, claim)
+            )
         return blocks
 
     return judge

@@ -64,8 +64,8 @@ class Published(NamedTuple):
 
 def converged(sets: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Fits whose search converged, and how many these are."""
-    kept = sets[sets["outcome"] == OK]
-    return kept, f"{len(scores.sparse(kept))} of {len(scores.sparse(sets))} searches converged"
+    converging = sets[sets["outcome"] == OK]
+    return converging, f"{len(scores.sparse(converging))} of {len(scores.sparse(sets))} searches converged"
 
 
 def coverage(tables: Iterable[pd.DataFrame | pd.Series], claim: str) -> dict[str, int]:
@@ -118,8 +118,8 @@ def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
         _near_printed(sets, pairs),
         set_by_set(sets, published.counts, claim),
     ]
-    if len(alike := _alike(sets, claim)):
-        blocks.append(direction(ALIKE, alike, covered(alike)))
+    if len(same_splits := _alike(sets, claim)):
+        blocks.append(direction(ALIKE, same_splits, covered(same_splits)))
     blocks.append(at_each_m(sets, pairs))
     made_up = scores.made_up(fits)
     if len(made_up):
@@ -134,12 +134,12 @@ def _alike(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
     the experiments there are.
     """
     sets = scores.sparse(sets)
-    whole = with_every_m(sets[sets["m"].isin(REQUIRED[claim])])
-    of_sets = whole.groupby("dataset")["split"].agg(frozenset)
+    complete = with_every_m(sets[sets["m"].isin(REQUIRED[claim])])
+    of_sets = complete.groupby("dataset")["split"].agg(frozenset)
     of_sets = of_sets[of_sets.map(len) >= CLAIMS[claim].coverage["units"]]
     common = frozenset.intersection(*of_sets) if len(of_sets) else frozenset()
-    alike = whole[whole["dataset"].isin(of_sets.index) & whole["split"].isin(common)]
-    return alike if len(alike) < len(sets) else alike.head(0)
+    same_splits = complete[complete["dataset"].isin(of_sets.index) & complete["split"].isin(common)]
+    return same_splits if len(same_splits) < len(sets) else same_splits.head(0)
 
 
 def by_either_search(fits: pd.DataFrame, others: pd.DataFrame, published: Published, claim: str) -> Block:
@@ -156,13 +156,13 @@ def _change(fits: pd.DataFrame, others: pd.DataFrame, line: Printed) -> Draft:
     first, second = (duel_of(settled(scores.real(some), line.claim), line) for some in (fits, others))
     if first is None or second is None or not (mine := first.among(second)).n:
         return missing(row, quantity, "points", "no experiment of both")
-    theirs = second.among(first)
-    turned = int((np.sign(mine.differences) != np.sign(theirs.differences)).sum())
-    note = f"{100 * mine.share:.0f} and {100 * theirs.share:.0f} %; another winner in {turned} of {mine.n}"
+    reference = second.among(first)
+    turned = int((np.sign(mine.differences) != np.sign(reference.differences)).sum())
+    note = f"{100 * mine.share:.0f} and {100 * reference.share:.0f} %; another winner in {turned} of {mine.n}"
     cut = others[(others["outcome"] == STOPPED) & others["alpha"].isin((line.first, line.second))]
     n_cut = mine.differences.index.isin(pd.MultiIndex.from_frame(cut[compare.EXPERIMENT])).sum()
     note += f", {n_cut} with a search cut off"
-    over_splits, over_sets = mine.less(theirs, "split"), mine.less(theirs, "dataset")
+    over_splits, over_sets = mine.less(reference, "split"), mine.less(reference, "dataset")
     return Draft(row, quantity, "points", over_splits, over_sets, MARGIN, similar, mine.n, note=note)
 
 
@@ -213,11 +213,11 @@ def _even_or_won(sets: pd.DataFrame, line: Printed) -> Draft:
 def ranked(fits: pd.DataFrame) -> list[Block]:
     """PEP6: who has the best and the worst average rank; beside it who beats whom."""
     sets = settled(scores.real(fits), "PEP6")
-    alike = _alike(sets, "PEP6")
+    same_splits = _alike(sets, "PEP6")
     return [
         _ranked("average ranks", sets, covered(sets)),
         _ranked(CONVERGED, *converged(sets)),
-        *([_ranked(ALIKE, alike, covered(alike))] if len(alike) else []),
+        *([_ranked(ALIKE, same_splits, covered(same_splits))] if len(same_splits) else []),
         _pair_by_pair(sets),
     ]
 
@@ -225,18 +225,18 @@ def ranked(fits: pd.DataFrame) -> list[Block]:
 def _pair_by_pair(sets: pd.DataFrame) -> Block:
     """What section 4.2 reads off figure 5A, each by the pair that is worst off."""
     powers = scores.alphas(sets)
-    said = [
+    statements = [
         (SMSE, "α = 0.5 over every other but 0.6", [("0.5", x) for x in powers if x not in ("0.5", "0.6")]),
         (SMSE, "every other over α = 1", [(x, "1") for x in powers if x != "1"]),
         (SMSE, "every other but α = 1 over α = 0", [(x, "0") for x in powers if x not in ("0", "1")]),
         (SMLL, "α = 1 over every other", [("1", x) for x in powers if x != "1"]),
         (SMLL, "each over the next smaller", [(large, small) for small, large in pairwise(powers)]),
     ]
-    pairs = {(score, *pair): None for score, _, of_row in said for pair in of_row}
+    pairs = {(score, *pair): None for score, _, of_row in statements for pair in of_row}
     drafts = [share(sets, Printed("PEP6", x[0].name, *x[1:], np.nan), 0.5, higher) for x in pairs]
     judged = dict(zip(pairs, tested(drafts), strict=True))  # a pair of two rows is tested once
     rows = []
-    for score, row, of_row in said:
+    for score, row, of_row in statements:
         lines = [judged[score, *pair] for pair in of_row]
         lines = [replace(line, note=f"{line.row}; {line.note}") for line in lines]
         lines = lines or tested([missing(row, f"experiments won, {score.name}", "share", "powers not run")])
@@ -270,22 +270,22 @@ def _lacking(sets: pd.DataFrame, score: Score, ranks: pd.DataFrame) -> list[str]
 
 def _best(ranks: pd.DataFrame, score: Score, alpha: str) -> list[Draft]:
     row, quantity = f"{score.name}: α = {alpha} best", "rank of another - its own"
-    others = [other for other in ranks if other != alpha]
-    if ranks.empty or alpha not in ranks or not others:
+    rivals = [rival for rival in ranks if rival != alpha]
+    if ranks.empty or alpha not in ranks or not rivals:
         return [missing(row, quantity, "rank", _why(ranks))]
-    return [_rank(row, quantity, ranks[a] - ranks[alpha], not_lower, f"α = {a}") for a in others]
+    return [_rank(row, quantity, ranks[a] - ranks[alpha], not_lower, f"α = {a}") for a in rivals]
 
 
 def _worst(ranks: pd.DataFrame, score: Score, powers: Sequence[str]) -> list[Draft]:
     row = f"{score.name}: {' and '.join(f'α = {alpha}' for alpha in powers)} worst"
     quantity = "its rank - that of another"
-    others = [other for other in ranks if other not in powers]
-    if ranks.empty or not set(powers) <= set(ranks) or not others:
+    rivals = [rival for rival in ranks if rival not in powers]
+    if ranks.empty or not set(powers) <= set(ranks) or not rivals:
         return [missing(row, quantity, "rank", _why(ranks))]
     return [
-        _rank(row, quantity, ranks[alpha] - ranks[other], higher, f"α = {alpha} against α = {other}")
+        _rank(row, quantity, ranks[alpha] - ranks[rival], higher, f"α = {alpha} against α = {rival}")
         for alpha in powers
-        for other in others
+        for rival in rivals
     ]
 
 

@@ -70,11 +70,11 @@ def at_each_m(sets: pd.DataFrame, pairs: Sequence[Printed]) -> Block:
         both = sets[sets["alpha"].isin((line.first, line.second))]
         n_splits = both.groupby(["m", "dataset"])["split"].nunique().groupby("m").max()
         enough = n_splits.index[n_splits >= CLAIMS[line.claim].coverage["units"]]
-        whole = with_every_m(both[both["m"].isin(enough)])
+        complete = with_every_m(both[both["m"].isin(enough)])
         unprinted = line._replace(percent=np.nan)
-        for m, at in whole.groupby("m"):
+        for m, at in complete.groupby("m"):
             drafts.append(replace(share(at, unprinted, 0.5, higher), row=f"M = {m}: {name_of_pair(line)}"))
-        if whole.empty:
+        if complete.empty:
             why = "too few splits with both powers at every M"
             drafts.append(missing(name_of_pair(line), f"experiments won, {line.score}", "share", why))
     return Block(EACH_M, DIRECTION, tuple(tested(drafts)))

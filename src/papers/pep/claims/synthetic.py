@@ -61,8 +61,8 @@ def _worst_of(lines: Iterable[Line]) -> tuple[Line, ...]:
 
 def by_set(fits: pd.DataFrame, score: Score) -> BySet:
     """Scores of the synthetic sets, in the scale of their differences."""
-    kept = scores.with_numbers(scores.made_up(fits))
-    groups = kept.assign(value=values(kept, score)).groupby(["alpha", "m"])
+    scored = scores.with_numbers(scores.made_up(fits))
+    groups = scored.assign(value=values(scored, score)).groupby(["alpha", "m"])
     return {(alpha, int(m)): of_cell.set_index("split")["value"] for (alpha, m), of_cell in groups}
 
 
@@ -83,16 +83,16 @@ def _paired(row: str, quantity: str, score: Score, judge: Rule, units: np.ndarra
 def approaches_full(fits: pd.DataFrame) -> list[Block]:
     """PEP1: the distance to the full GP, from the smallest M to the largest; beside it on every step."""
     made_up = scores.made_up(fits)
-    whole: list[Draft] = []
+    from_smallest: list[Draft] = []
     steps: list[Draft] = []
     for score in PREDICTIVE:
         cells = by_set(fits, score)
         for alpha in scores.alphas(made_up):
-            whole += _approach(cells, alpha, score, stepwise=False)
+            from_smallest += _approach(cells, alpha, score, stepwise=False)
             steps += _approach(cells, alpha, score, stepwise=True)
     name, run = "distance to the full GP", {"sets at every M": sets_at_every_m(made_up)}
     return [
-        Block(name, BETTER, tuple(tested(whole)), covered(made_up), run),
+        Block(name, BETTER, tuple(tested(from_smallest)), covered(made_up), run),
         Block("it grows on no step of M", STEPS, worst_lines(steps)),
     ]
 
@@ -102,10 +102,10 @@ def sets_at_every_m(fits: pd.DataFrame) -> int:
 
     The fewest, over the powers that were run; a fit that failed is none.
     """
-    kept = scores.with_numbers(fits)
+    scored = scores.with_numbers(fits)
     sizes = {SMALLEST, *scores.sparse(fits)["m"], *fits["n_train"]}
-    has_full = set(kept.loc[kept["alpha"] == FULL, "split"])
-    by_power = [kept[kept["alpha"] == alpha].groupby("split")["m"] for alpha in scores.alphas(fits)]
+    has_full = set(scored.loc[scored["alpha"] == FULL, "split"])
+    by_power = [scored[scored["alpha"] == alpha].groupby("split")["m"] for alpha in scores.alphas(fits)]
     counts = [sum(split in has_full and sizes <= set(m) for split, m in of_sets) for of_sets in by_power]
     return min(counts, default=0)
 
@@ -160,15 +160,15 @@ def _excess_lines(fits: pd.DataFrame, fraction: float = 1.0) -> tuple[Line, ...]
         for draft in of_power
     ]
     lines = tested(drafts)
-    kept: list[Line] = []
+    rows: list[Line] = []
     for alpha, of_power in excesses.items():
         of_row = [line for line in lines if line.row == f"α = {alpha}"]
         peak = max(range(len(of_power)), key=lambda k: _mean(of_power[k]))
         largest = Group(of_row[: len(of_power)], every=False).line()
         at_all = of_row[len(of_power) + peak]
-        beside = shown([largest]) if at_all.sample.status == MISSING else ()
-        kept += [*(beside or [largest]), at_all]
-    return tuple(kept)
+        for_display = shown([largest]) if at_all.sample.status == MISSING else ()
+        rows += [*(for_display or [largest]), at_all]
+    return tuple(rows)
 
 
 def _mean(draft: Draft) -> float:
@@ -213,10 +213,10 @@ def intermediate_best(fits: pd.DataFrame) -> list[Block]:
     test = f"{BETTER} over all powers in the range; others: {STEPS}"
     run = {"powers": len(scores.alphas(made_up))}
     blocks = [Block("mean over M", test, lines, remark, run)]
-    whole = with_every_m(made_up)
-    if 0 < whole["split"].nunique() < made_up["split"].nunique():
-        blocks.append(Block("on sets with every M", test, *_best_inside(whole)))
-        blocks.append(Block("against EP at each M on these", BETTER, tuple(tested(list(_each_m(whole))))))
+    complete = with_every_m(made_up)
+    if 0 < complete["split"].nunique() < made_up["split"].nunique():
+        blocks.append(Block("on sets with every M", test, *_best_inside(complete)))
+        blocks.append(Block("against EP at each M on these", BETTER, tuple(tested(list(_each_m(complete))))))
     return blocks
 
 
@@ -226,8 +226,8 @@ def with_every_m(fits: pd.DataFrame) -> pd.DataFrame:
     cells = tables[0].index.intersection(tables[1].index)
     of_splits = cells.to_frame(index=False).groupby(["dataset", "split"])["m"].agg(frozenset)
     every = frozenset(scores.sparse(fits)["m"])
-    whole = of_splits[of_splits.map(every.__eq__)].index
-    return fits[fits.set_index(["dataset", "split"]).index.isin(whole)]
+    complete = of_splits[of_splits.map(every.__eq__)].index
+    return fits[fits.set_index(["dataset", "split"]).index.isin(complete)]
 
 
 def _each_m(made_up: pd.DataFrame) -> Iterator[Draft]:

@@ -186,8 +186,8 @@ def minibatches(frame: pd.DataFrame | None) -> list[Block]:
     rows = tuple(Line(f"M = {m}", quantity, "factor", note=UNSAID) for m in NUMBERS_OF_POINTS)
     remark = "needs mnist.csv" if frame is None else covered(frame)
     name = "what the paper says of figures 31 and 32"
-    shown = Block(name, "none", rows, remark, untestable=UNSAID, best=-math.inf)
-    return [shown] if frame is None else [shown, Block(SCALABLE, TEST, tuple(_ratios(frame)), best=-math.inf)]
+    block = Block(name, "none", rows, remark, untestable=UNSAID, best=-math.inf)
+    return [block] if frame is None else [block, Block(SCALABLE, TEST, tuple(_ratios(frame)), best=-math.inf)]
 
 
 def _ratios(frame: pd.DataFrame) -> Iterator[Line]:
@@ -205,12 +205,12 @@ def _quantity(level: float) -> str:
 
 
 def _ratio(row: str, level: float, runs: pd.DataFrame, base: pd.DataFrame) -> Line:
-    theirs = times(base, level)
+    base_times = times(base, level)
     seeds = set(runs["seed"])
-    common = [seed for seed in theirs.index if seed in seeds]
+    common = [seed for seed in base_times.index if seed in seeds]
     if not common:
         return Line(row, _quantity(level), "factor", note="α = 0 does not get there, or was not run")
-    ratios = times(runs, level).reindex(common, fill_value=np.inf) / theirs[common]
+    ratios = times(runs, level).reindex(common, fill_value=np.inf) / base_times[common]
     effect = float(ratios.median())
     if len(ratios) == 1:
         return Line(row, _quantity(level), "factor", note=f"one seed, {effect:.2f}")
@@ -272,8 +272,8 @@ def _curves(axes: Axes, runs: pd.DataFrame, score: str, first: int, look: dict[s
         line = run.sort_values("step")
         axes.plot(line["seconds"], factor * line[score], color=look["color"], alpha=0.4, linewidth=0.6)
     marked = look | {"markersize": 3.2, "markeredgewidth": 0, "markevery": (first % EVERY, EVERY)}
-    for _, alike in runs.groupby("steps"):
-        middle = curve(alike, score)
+    for _, same_length in runs.groupby("steps"):
+        middle = curve(same_length, score)
         axes.plot(middle["seconds"], factor * middle[score], linewidth=1.4, zorder=3, **marked)
 
 

@@ -41,8 +41,8 @@ DASHED: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 2)), "linewidth
 
 def numbers(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
     """Fits with a number, with the score as it is drawn in a column ``value``."""
-    kept = scores.with_numbers(fits)
-    return kept.assign(value=scores.natural(kept, score))
+    scored = scores.with_numbers(fits)
+    return scored.assign(value=scores.natural(scored, score))
 
 
 def synthetic_means(fits: pd.DataFrame, stem: Path) -> None:
@@ -98,12 +98,12 @@ def _means(
         look: dict[str, Any] = {"color": looks.colour(alpha), "marker": looks.marker(alpha, powers)}
         look |= {"linewidth": 1.0, "elinewidth": 0.7, "markersize": 2.8, "zorder": 3}
         for run in runs:
-            whole = len(run.splits) == most
-            hollow: dict[str, Any] = {} if whole else {"markerfacecolor": "white"}
+            is_complete = len(run.splits) == most
+            hollow: dict[str, Any] = {} if is_complete else {"markerfacecolor": "white"}
             groups = run.of(fits, alpha)
             middle, error = groups.mean(), groups.agg(standard_error).fillna(0.0)
             place = middle.index.to_numpy(float) * DODGE ** (k - (len(powers) - 1) / 2)
-            edge = 0 if whole else 0.6
+            edge = 0 if is_complete else 0.6
             axes.errorbar(place, middle, yerr=error if bars else None, markeredgewidth=edge, **look, **hollow)
     _full(axes, fits)
     if score == SMSE:

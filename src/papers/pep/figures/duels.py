@@ -105,8 +105,8 @@ def shade(m: int, sizes: Sequence[int]) -> tuple[float, float, float, float]:
 def points(row: Row, score: Score) -> pd.DataFrame:
     """Recorded scores of both powers (columns ``first``, ``second``) on the experiments both have."""
     powers = {row.first: "first", row.second: "second"}
-    kept = scores.with_numbers(row.fits[row.fits["alpha"].isin(powers)])
-    table = kept.pivot(index=compare.EXPERIMENT, columns="alpha", values=score.column).dropna()
+    scored = scores.with_numbers(row.fits[row.fits["alpha"].isin(powers)])
+    table = scored.pivot(index=compare.EXPERIMENT, columns="alpha", values=score.column).dropna()
     return table.rename(columns=powers)
 
 

@@ -76,13 +76,13 @@ def size_axis(axes: Axes, sizes: Sequence[int], apart: float) -> None:
 
     sizes = sorted(sizes)
     apart = min(apart, sizes[-1] / sizes[0])
-    shown = [sizes[0]]
+    ticks = [sizes[0]]
     for m in sizes[1:]:
-        if m >= apart * shown[-1]:
-            shown.append(m)
+        if m >= apart * ticks[-1]:
+            ticks.append(m)
     axes.set_xscale("log")
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xticks(shown, [f"{m}" for m in shown])
+    axes.set_xticks(ticks, [f"{m}" for m in ticks])
     axes.set_xlim(sizes[0] / 1.25, sizes[-1] * 1.25)
 
 

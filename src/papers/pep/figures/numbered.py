@@ -36,8 +36,9 @@ def _pairs(first: int, kind: str, differences: str) -> dict[str, Figure]:
     """Figures of `duels.PAIRS`, from a number on."""
     figures = {}
     for number, pair in enumerate(duels.PAIRS, first):
-        one, other = (ENDS.get(alpha, f"α = {alpha}") for alpha in pair)
-        caption = f"{one} against {other}, a row a {kind} set: scores of every experiment, {differences}."
+        first_name, second_name = (ENDS.get(alpha, f"α = {alpha}") for alpha in pair)
+        pair_text = f"{first_name} against {second_name}, a row a {kind} set"
+        caption = f"{pair_text}: scores of every experiment, {differences}."
         drawn = partial(duels.by_dataset, first=pair[0], second=pair[1])
         figures[f"figure{number}"] = Figure(drawn, caption)
     return figures
@@ -46,8 +47,10 @@ def _pairs(first: int, kind: str, differences: str) -> dict[str, Figure]:
 def _scores(first: int, shown: Mapping[Score, str]) -> dict[str, Figure]:
     """Two figures a score, from a number on: a line a split, and means."""
     kinds = ((curves.real_traces, A_SPLIT), (curves.real_means, MEAN))
-    every = [(partial(draw, score=x), f"{what}: {how}") for x, what in shown.items() for draw, how in kinds]
-    return {f"figure{number}": Figure(*one) for number, one in enumerate(every, first)}
+    every = [
+        (partial(draw, score=x), f"{heading}: {how}") for x, heading in shown.items() for draw, how in kinds
+    ]
+    return {f"figure{number}": Figure(*drawing) for number, drawing in enumerate(every, first)}
 
 
 REGRESSION = {

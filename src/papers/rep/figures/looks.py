@@ -121,12 +121,12 @@ def middle(axes: Axes, value: float, height: float) -> None:
 
 def bars(axes: Axes, fits: pd.DataFrame, height: float) -> None:
     """Numbers of runs that did not converge, a grey an outcome."""
-    left = 0
+    start = 0
     for name, grey in ENDS.items():
         n = int((fits["outcome"] == name).sum())
         if n:
-            axes.barh(height, n, left=left, height=0.62, color=grey, zorder=2, **EDGE)
-        left += n
+            axes.barh(height, n, left=start, height=0.62, color=grey, zorder=2, **EDGE)
+        start += n
 
 
 def sweep_axis(axes: Axes) -> None:
@@ -135,8 +135,8 @@ def sweep_axis(axes: Axes) -> None:
 
     axes.set_xscale("log")
     axes.xaxis.set_minor_locator(NullLocator())
-    shown = [n for n in SWEEPS if n <= axes.get_xlim()[1]]
-    axes.set_xticks(shown, [f"{n}" for n in shown])
+    ticks = [n for n in SWEEPS if n <= axes.get_xlim()[1]]
+    axes.set_xticks(ticks, [f"{n}" for n in ticks])
 
 
 def interval(axes: Axes, estimate: statistics.Estimate, height: float, method: str) -> None:
@@ -163,7 +163,9 @@ def mark(marker: str, label: str, **others: Any) -> Line2D:
 
 def end_handles(outcomes: pd.Series) -> list[Patch]:
     """Handles of `bars`, of the outcomes there are."""
-    seen = set(outcomes)
+    occurring = set(outcomes)
     return [
-        style.patch(f"{name} runs", facecolor=grey, **EDGE) for name, grey in ENDS.items() if name in seen
+        style.patch(f"{name} runs", facecolor=grey, **EDGE)
+        for name, grey in ENDS.items()
+        if name in occurring
     ]

@@ -77,13 +77,13 @@ def _boundaries(axes: Axes, turns: Axes, table: pd.DataFrame) -> None:
     axes.annotate("mislabelled", X[-1], xytext=(0, 7), textcoords="offset points", ha="center", fontsize=6.5)
     exact = table[table["method"] == EXACT].iloc[0]
     _boundary(axes, exact, "black", "-", 2.4)
-    shown = _shown(table)
-    for height, (method, line) in enumerate(shown.items()):
+    by_method = _shown(table)
+    for height, (method, line) in enumerate(by_method.items()):
         _boundary(axes, line, LOOKS[method].colour, looks.DASHES, 1.0)
         turns.plot(_turned(line, exact), height, **looks.marks(method, markersize=5.0, linestyle="-"))
     axes.set(xlim=(-2.6, 5.0), ylim=(-2.2, 2.2), xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
     axes.set_title("(a) boundaries; black: exact", loc="left", fontsize=8.0)
-    style.row_axis([turns], [_named(method, line) for method, line in shown.items()])
+    style.row_axis([turns], [_named(method, line) for method, line in by_method.items()])
     turns.tick_params(axis="y", labelsize=6.2)
     turns.axvline(0.0, color="black", linewidth=1.6, zorder=2)
     turns.grid(True, axis="x")
@@ -148,10 +148,10 @@ def ratios(table: pd.DataFrame) -> pd.DataFrame:
     """
     table = table[(table["set"] != BASE_SET) & (table["method"] != EXACT)]
     ep = table[table["method"] == "ep"].set_index("set")
-    others = table[table["method"] != "ep"].copy()
+    relative = table[table["method"] != "ep"].copy()
     for score in ERRORS:
-        others[score] = others[score] / others["set"].map(ep[score])
-    return others
+        relative[score] = relative[score] / relative["set"].map(ep[score])
+    return relative
 
 
 def over_sets(table: pd.DataFrame, stem: Path) -> None:
