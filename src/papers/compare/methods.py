@@ -49,7 +49,7 @@ NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(100)
 
 
 class Fold(NamedTuple):
-    """Standardised training rows, and test rows in the same units; a unit of the target is ``scale``."""
+    """Standardised training rows, and test rows in the same units; ``scale`` is one unit of the target."""
 
     number: int
     task: str

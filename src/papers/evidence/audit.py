@@ -1,4 +1,4 @@
-"""Findings as files: ``audit.csv`` (a line a claim and protocol), ``audit_rows.csv``, ``audit.md``.
+"""The audit's files: ``audit.csv`` (a row for each claim and protocol), ``audit_rows.csv``, ``audit.md``.
 
 A paper is a `Chapter`; another paper needs its claims judged, its words, and nothing here.
 """
@@ -56,7 +56,7 @@ explains tests, margins and verdicts."""
 
 @dataclass(frozen=True)
 class Chapter:
-    """A paper's part of the audit.
+    """A paper's chapter of the audit.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ def _cell(value: object) -> str:
 
 
 def _summary(finding: Finding) -> tuple[object, ...]:
-    """A line of audit.csv: the numbers are of the row on which the claim is worst off."""
+    """Return a row of audit.csv, with the numbers of the row that is least favourable to the claim."""
     block, line = finding.blocks[0], finding.blocks[0].decisive
     paper = claims.load()[finding.id].paper
     statuses = list(block.rows().values())
@@ -124,14 +124,14 @@ def _note(finding: Finding) -> str:
 
 
 def _counts(block: Block) -> str:
-    """Such as ``yes on 3 of 9 rows, undecided on 1, no data on 5``."""
+    """Return text such as ``yes on 3 of 9 rows, undecided on 1, no data on 5``."""
     statuses = list(block.rows().values())
     phrases = [f"{name} on {n}" for name in (NO, UNDECIDED, MISSING) if (n := statuses.count(name))]
     return ", ".join([f"{YES} on {statuses.count(YES)} of {len(statuses)} rows", *phrases])
 
 
 def _why_not(block: Block) -> list[str]:
-    """Why nothing was decided, where the verdict is that."""
+    """Return the reason if nothing was decided, else nothing."""
     if block.untestable:
         return [f"not testable: {block.untestable}"]
     short = [f"{name} {n} of {least}" for name, (n, least) in block.lacking.items()]
@@ -139,7 +139,7 @@ def _why_not(block: Block) -> list[str]:
 
 
 def _against(block: Block) -> str:
-    """Where too little was run of a claim that one row against it decides, the rows that are."""
+    """Return text on the rows that are no, if one such row decides although too few were run."""
     rows = block.rows()
     no = [row for row, status in rows.items() if status == NO]
     if not (no and block.is_universal(rows)):
@@ -169,7 +169,7 @@ def markdown(chapters: Sequence[Chapter]) -> str:
 
 
 def _contents(chapters: Sequence[Chapter]) -> list[str]:
-    """Where each claim and its rows are, an item a paper; anchors as forges make them of headings."""
+    """Return the places of each claim and its rows, an item for each paper, with anchors of headings."""
     lines = []
     for chapter in chapters:
         names = list(_by_claim(chapter))
@@ -216,7 +216,7 @@ def _claims(chapter: Chapter) -> str:
 
 
 def deciding(block: Block) -> list[Line]:
-    """Return the worst line of each row that keeps a claim from holding; where it holds, the worst of all."""
+    """Return the worst line of each row that keeps a claim from holding; if it holds, the worst of all."""
     by_row: dict[str, list[Line]] = {}
     for line in block.lines:
         by_row.setdefault(line.row, []).append(line)
@@ -243,14 +243,14 @@ def _escaped(block: Block) -> str:
 
 
 def _deciding_row(finding: Finding, line: Line) -> tuple[str, ...]:
-    """Return the cells of a line, by `DECIDING`."""
+    """Return the cells of a row, by `DECIDING`."""
     effect = f"{number(line.effect, line.unit)} {UNITS[line.unit][1]}".rstrip()
     span = interval(line.sample.low, line.sample.high, line.unit)
     return (finding.protocol, line.row, line.quantity, effect, span, f"{line.n}", line.sample.status)
 
 
 def asked(claim: claims.Claim) -> str:
-    """Return whether one row decides, and the least data that may."""
+    """Return text: whether one row decides, and the least data that may decide."""
     of_part = f" of '{claim.universal}'" if isinstance(claim.universal, str) else ""
     universal = f"One row{of_part} that is no decides." if claim.universal else ""
     needed = [_least("", claim.coverage), *(_least(f"under {p}, ", c) for p, c in claim.coverage_of.items())]
@@ -263,7 +263,7 @@ def _least(where: str, coverage: Mapping[str, int]) -> str:
 
 
 def _short(finding: Finding) -> str:
-    """The verdict and how many rows are what."""
+    """Return the verdict and the number of rows with each status."""
     statuses = list(finding.blocks[0].rows().values())
     if statuses and set(statuses) == {MISSING}:
         return f"{finding.verdict} (no data on {len(statuses)})"
@@ -273,13 +273,13 @@ def _short(finding: Finding) -> str:
 
 
 def number(value: float, unit: str) -> str:
-    """An effect in the unit of `UNITS` that tables show; empty for NaN."""
+    """Return an effect in the unit of `UNITS` that tables show; empty for NaN."""
     factor, _, form = UNITS[unit]
     return "" if math.isnan(value) else f"{factor * value:{form}}"
 
 
 def interval(low: float, high: float, unit: str, form: str = "[{}, {}]") -> str:
-    """Both ends as `number` shows them; empty for NaN."""
+    """Return both ends as `number` shows them; empty for NaN."""
     return "" if math.isnan(low) else form.format(number(low, unit), number(high, unit))
 
 

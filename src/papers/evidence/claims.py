@@ -55,7 +55,7 @@ class Claim(NamedTuple):
 
     @property
     def statement(self) -> str:
-        """Who claims it, where and in which words; then the caveat."""
+        """Return the statement: author, place and wording of the claim, then the caveat."""
         claim = f"{'Ours' if self.ours else 'The paper'} ({self.where}): {self.wording}."
         return f"{claim} {self.caveat}".rstrip()
 

@@ -1,4 +1,4 @@
-"""Comparisons: lines of the audit from independent units, tested as one family, each with its status.
+"""Comparisons: rows of the audit from independent units, tested as one family, each with its status.
 
 A line brings its units itself: seeds, splits, data sets, whatever is independent (docs/claims.md). Its
 status, from the estimate of its effect and the smallest effect m that matters, is judged by a rule:
@@ -43,7 +43,7 @@ class Score(NamedTuple):
 
 
 def require_one_protocol(fits: pd.DataFrame) -> None:
-    """ValueError if records of several protocols would be taken for one sample."""
+    """Raise ValueError if records of several protocols would be taken for one sample."""
     protocols = sorted(set(fits["protocol"]))
     if len(protocols) > 1:
         raise ValueError(f"a comparison is of one protocol, not of {', '.join(protocols)}")
@@ -54,7 +54,7 @@ Rule = Callable[[Estimate, float, float, float], str]
 
 
 def similar(estimate: Estimate, p: float, p_equivalent: float, margin: float) -> str:
-    """Status of a row said to be equal."""
+    """Return the status of a row said to be equal."""
     if p_equivalent < ALPHA:
         return YES
     low, high = estimate.interval()
@@ -62,7 +62,7 @@ def similar(estimate: Estimate, p: float, p_equivalent: float, margin: float) ->
 
 
 def not_lower(estimate: Estimate, p: float, p_equivalent: float, margin: float) -> str:
-    """Status of a row whose effect is said not to be below 0, by more than matters."""
+    """Return the status of a row whose effect is said not to be below 0 by more than the margin."""
     low, high = estimate.interval()
     if low >= -margin:
         return YES
@@ -70,14 +70,14 @@ def not_lower(estimate: Estimate, p: float, p_equivalent: float, margin: float) 
 
 
 def higher(estimate: Estimate, p: float, p_equivalent: float, margin: float) -> str:
-    """Status of a row whose effect is said to be above 0."""
+    """Return the status of a row whose effect is said to be above 0."""
     if p < ALPHA:
         return YES if estimate.mean > 0 else NO
     return NO if p_equivalent < ALPHA else UNDECIDED
 
 
 def noticeably_higher(estimate: Estimate, p: float, p_equivalent: float, margin: float) -> str:
-    """Status of a row whose effect is said to be above 0, where a difference that does not matter is none."""
+    """Return the status of a row whose effect is said to be above 0 by more than the margin."""
     return NO if p_equivalent < ALPHA else higher(estimate, p, p_equivalent, margin)
 
 
@@ -94,7 +94,7 @@ class Resampled(NamedTuple):
 
 @dataclass(frozen=True)
 class Draft:
-    """A line before its test.
+    """A row before its test.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Draft:
     fewest: int = 2
 
     def estimates(self) -> tuple[Estimate | None, Estimate | None]:
-        """On this sample, and generalising; None with too few units, or equal overlapping ones."""
+        """Return the estimates on this sample and generalising; None if equal or too few."""
         sample = estimate(self.sample, self.fewest)
         if not isinstance(self.general, Resampled):
             return sample, estimate(self.general, self.fewest)
@@ -142,7 +142,7 @@ class Draft:
 
 
 def missing(row: str, quantity: str, unit: str, note: str) -> Draft:
-    """A draft without data."""
+    """Return a draft without data."""
     nothing = np.empty(0)
     return Draft(row, quantity, unit, nothing, nothing, math.nan, _never, note=note)
 
@@ -152,7 +152,7 @@ def _never(*arguments: object) -> str:
 
 
 def tested(family: Sequence[Draft], adjust_intervals: bool = False) -> list[Line]:
-    """Lines of one family, in its order, p-values adjusted over it (Holm).
+    """Return the rows of one family, in its order, with p-values adjusted over it (Holm).
 
     Lines that an interval decides (`not_lower`) are not of the family, unless ``adjust_intervals``.
     """
@@ -163,7 +163,7 @@ def tested(family: Sequence[Draft], adjust_intervals: bool = False) -> list[Line
 
 
 def shown(lines: Iterable[Line]) -> tuple[Line, ...]:
-    """The same lines beside the claim: they decide nothing, and those without data vanish."""
+    """Return the rows with data as rows for display only: they decide nothing."""
     return tuple(
         replace(x, sample=replace(x.sample, status=SHOWN), general=replace(x.general, status=SHOWN))
         for x in lines
@@ -172,7 +172,7 @@ def shown(lines: Iterable[Line]) -> tuple[Line, ...]:
 
 
 def estimate(units: Sequence[float] | np.ndarray, fewest: int = 2) -> Estimate | None:
-    """The t estimate of a mean of independent units; None with too few."""
+    """Return the t estimate of a mean of independent units; None with too few."""
     return statistics.paired_t(units) if len(units) >= fewest else None
 
 
@@ -233,7 +233,7 @@ def _line(draft: Draft, sample: Inference, general: Inference) -> Line:
 
 @dataclass(frozen=True)
 class Group:
-    """Lines that say the same at other M or powers, of which one is shown.
+    """Rows that say the same at other M or powers, of which one is shown.
 
     ``every``: all have to hold and the worst is shown, of lines that all hold the one with the largest p;
     else the largest effect is.
@@ -243,7 +243,7 @@ class Group:
     every: bool = True
 
     def line(self) -> Line:
-        """The line that decides, with a note of how many there are; the generalising status is of all."""
+        """Return the row that decides, with a note of their number; its generalising status is of all."""
         chosen = min(self.lines, key=self._place)
         general = chosen.general
         notes = [chosen.note]

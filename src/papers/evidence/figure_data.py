@@ -1,4 +1,4 @@
-"""What a figure shows, as a table: every point, line, bar, area and cell that was drawn in data coordinates.
+"""The content of a figure as a table: all points, lines, bars, areas and cells drawn in data coordinates.
 
 Read from the figure itself, so that it cannot differ from what is seen. Lines across a whole panel (zero,
 a margin) and words are left out.
@@ -32,7 +32,7 @@ SIGNS = {r"\leftarrow": "<-", r"\rightarrow": "->", r"\leq": "<=", r"\times": "x
 
 
 class Mark(NamedTuple):
-    """Something drawn: what it is, its name in the legend if it has one, its vertices [n, 2], values [n]."""
+    """A drawn element: its kind, its name in the legend if any, its vertices [n, 2] and values [n]."""
 
     kind: str
     series: str
@@ -41,7 +41,7 @@ class Mark(NamedTuple):
 
 
 def write(figure: Figure, path_stem: str | Path) -> Path:
-    """Write the table beside a figure; one with the other ending is removed."""
+    """Write the table of a figure to a file next to it; remove a file with the other suffix."""
     ending, content = encode(figure)
     for stale in {PLAIN, PACKED} - {ending}:
         Path(f"{path_stem}.{stale}").unlink(missing_ok=True)
@@ -49,7 +49,7 @@ def write(figure: Figure, path_stem: str | Path) -> Path:
 
 
 def encode(figure: Figure) -> tuple[str, bytes]:
-    """The table as a file: how its name ends (``csv``, large ones ``csv.gz``), and its bytes.
+    """Return the table as a file: its suffix (``csv``, large ones ``csv.gz``) and its bytes.
 
     Columns panel, kind, series, item, x, y, value: ``item`` numbers what was drawn in a panel, of which
     (x, y) are the vertices in order, of a bar two opposite corners; ``value`` is a cell's.
@@ -74,14 +74,14 @@ def encode(figure: Figure) -> tuple[str, bytes]:
 
 
 def _words(axes: Axes) -> str:
-    """Title of a panel and what its axes show."""
+    """Return the title of a panel and the labels of its axes."""
     title = axes.get_title() or axes.get_title(loc="left")
     against = " against ".join(filter(None, (axes.get_ylabel(), axes.get_xlabel())))
     return _plain(": ".join(filter(None, (title, against))))
 
 
 def _plain(text: str) -> str:
-    """A label without the commands of mathematical type."""
+    """Return a label without the commands of mathematical type."""
     for command, sign in SIGNS.items():
         text = text.replace(command, sign)
     return " ".join(re.sub(r"\\math\w+|[${}\\]", "", text).split())
@@ -125,7 +125,7 @@ def _cells(values: np.ndarray | None, x: np.ndarray, y: np.ndarray) -> Mark:
 
 
 def _centres(image: AxesImage) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates of the cells of an image, rows first."""
+    """Return the coordinates of the cells of an image, rows first."""
     left, right, bottom, top = image.get_extent()
     rows, columns = image.get_size()
     x = left + (np.arange(columns) + 0.5) * (right - left) / columns
@@ -139,7 +139,7 @@ def _filled(values: ArrayLike) -> np.ndarray:
 
 
 def _names(axes: Axes) -> Callable[[Artist], str]:
-    """What an artist is called: its own label, that of its group, or that of its colour in a legend."""
+    """Return a function that names an artist: by its label, its group's, or its colour's in a legend."""
     grouped = {
         id(member): str(group.get_label())
         for group in axes.containers
@@ -170,7 +170,7 @@ def _flat(group: Iterable[object]) -> Iterator[object]:
 
 
 def _colour(artist: Artist | None) -> str | None:
-    """Colour of an artist as text; None where it has none or several."""
+    """Return the colour of an artist as text; None where it has none or several."""
     from matplotlib.colors import to_hex
 
     for getter in ("get_color", "get_facecolor", "get_edgecolor"):

@@ -50,7 +50,7 @@ GRID, SHOWN = 121, 0
 
 
 class Drawn(NamedTuple):
-    """A fit of one draw with everything that is measured or drawn."""
+    """A fit of one draw with all values that are measured or drawn."""
 
     X: np.ndarray
     y: np.ndarray
@@ -60,7 +60,7 @@ class Drawn(NamedTuple):
 
 
 def fit(seed: int, alpha: float) -> Drawn:
-    """Fit a draw."""
+    """Fit one draw of the set at one power."""
     X, y = classification.draw_banana(seed, N)
     X, _, y, _ = classification.prepared((X, X, y, y))
     problem, kernel, Z = classification.start(X, y, alpha, M, seed)
@@ -69,7 +69,7 @@ def fit(seed: int, alpha: float) -> Drawn:
 
 
 def boundary_of(fitted: Fitted, X: np.ndarray) -> list[np.ndarray]:
-    """Pieces [k, 2] of the line of probability 1/2 inside the rectangle of ``X``."""
+    """Return the pieces [k, 2] of the line of probability 1/2 inside the rectangle of ``X``."""
     from contourpy import contour_generator
 
     low, high = X.min(axis=0), X.max(axis=0)
@@ -80,7 +80,7 @@ def boundary_of(fitted: Fitted, X: np.ndarray) -> list[np.ndarray]:
 
 
 def distances(points: np.ndarray, boundary: list[np.ndarray]) -> np.ndarray:
-    """Distance [k] of points [k, 2] to the nearest piece of the boundary; ArithmeticError without one."""
+    """Return the distance [k] of points [k, 2] to the nearest piece; ArithmeticError without any piece."""
     if not boundary:
         raise ArithmeticError("no decision boundary inside the data")
     starts = np.vstack([line[:-1] for line in boundary])
@@ -92,7 +92,7 @@ def distances(points: np.ndarray, boundary: list[np.ndarray]) -> np.ndarray:
 
 
 def line_of(seed: int, alpha: float, drawn: Drawn) -> dict[str, Any]:
-    """A line of `BANANA`."""
+    """Return a row of `BANANA`."""
     fitted, X = drawn.fitted, drawn.X
     Z = fitted.posterior.pseudo.Z
     pseudo, data = (float(np.median(distances(points, drawn.boundary))) for points in (Z, X))
@@ -114,7 +114,7 @@ def line_of(seed: int, alpha: float, drawn: Drawn) -> dict[str, Any]:
 
 
 def map_of(alpha: float, drawn: Drawn) -> Iterator[dict[str, Any]]:
-    """Lines of `MAP`."""
+    """Yield rows of `MAP`."""
     kinds = {"data": drawn.X, "start": drawn.start, "pseudo": drawn.fitted.posterior.pseudo.Z}
     for kind, points in kinds.items():
         labels = drawn.y if kind == "data" else np.zeros(len(points))
@@ -129,7 +129,7 @@ def map_of(alpha: float, drawn: Drawn) -> Iterator[dict[str, Any]]:
 
 
 def again(lines: pd.DataFrame, context: Context) -> MadeAgain:
-    """Lines of `BANANA` beside today's; how long a search took is not compared."""
+    """Repeat the fits of rows of `BANANA` and compare them; the number of evaluations is not compared."""
     rows = [line_of(x.seed, x.alpha, fit(x.seed, x.alpha)) for x in lines.itertuples()]
     for line in rows:
         del line["evaluations"]
@@ -137,7 +137,7 @@ def again(lines: pd.DataFrame, context: Context) -> MadeAgain:
 
 
 def map_again(lines: pd.DataFrame, context: Context) -> MadeAgain:
-    """Lines of `MAP` beside those in their place today: their names are where they are."""
+    """Repeat rows of `MAP` and compare them with the recorded rows in the same places."""
     import pandas as pd
 
     by_place = context._replace(study=replace(MAP, key=("alpha", "kind", "place")))
@@ -215,7 +215,7 @@ TEST = (
 
 
 def moved(frame: pd.DataFrame | None) -> list[Block]:
-    """PEP10 from lines of `BANANA`; draws of the set are independent, so both estimands are one."""
+    """Judge PEP10 from rows of `BANANA`; draws are independent, so both estimands are the same."""
     name = "where pseudo-points end"
     if frame is None:
         lines = tested([missing("pseudo-points", RATIO, "factor", "not run")])
@@ -244,7 +244,7 @@ def _draft(row: str, units: np.ndarray, judge: Rule, margin: float, quantity: st
 
 
 def stopped(frame: pd.DataFrame) -> str:
-    """How many searches did not converge, by power."""
+    """Return text: how many searches did not converge, by power."""
     counts = frame.groupby("alpha")["converged"].agg(["sum", "size"]).itertuples()
     return f"not converged: {', '.join(f'{n - ok} of {n} at α = {alpha:g}' for alpha, ok, n in counts)}"
 
@@ -266,7 +266,7 @@ CAPTIONS = {
 
 
 def draw(frame: pd.DataFrame, points: pd.DataFrame, folder: Path) -> None:
-    """Figure 23 from `BANANA` and `MAP`: a panel a power, and the distances of all draws."""
+    """Draw figure 23 from `BANANA` and `MAP`: a panel for each power, and the distances of all draws."""
     powers = sorted(points["alpha"].unique())
     with style.drawing(folder / "figure23", (6.9, 2.5)) as figure:
         panels = figure.subplots(1, len(powers) + 1, width_ratios=[1.0] * len(powers) + [0.75])

@@ -1,4 +1,4 @@
-"""The committed records of the Power-EP paper: those that jobs make fits for, and `STUDIES`, all of them.
+"""The committed records of the Power-EP paper: those that jobs add fits to, and `STUDIES`, all of them.
 
 `REGRESSION`, a fit a line:
 
@@ -70,12 +70,12 @@ __all__ = [
 
 
 def line_of(record: Line) -> Line:
-    """Line of `REGRESSION` or `CLASSIFICATION` from a fit record (``run_cell`` of the experiment)."""
+    """Return a row of `REGRESSION` or `CLASSIFICATION` from a fit record (``run_cell`` of the experiment)."""
     return {**record, "alpha": power(record["alpha"]), **regression.ended(record)}
 
 
 def power(alpha: float | str) -> str:
-    """A power as the records name it."""
+    """Return a power as the records name it."""
     return alpha if alpha == FULL else f"{alpha:g}"
 
 
@@ -92,7 +92,7 @@ def _powers(column: pd.Series) -> pd.Series:
 
 
 def _ends(frame: pd.DataFrame, scores: Iterable[str], outcomes: Iterable[str] = OUTCOMES) -> Wrong:
-    """Rules about how fits ended."""
+    """Return the rules about how fits ended."""
     has_scores = np.isfinite(frame[list(scores)].astype(float)).all(axis=1)
     return (
         (~frame["outcome"].isin(outcomes), "unknown outcome"),
@@ -136,14 +136,14 @@ def _classification_again(line: Line, mirror: str | None) -> Line:
 
 
 def again(repeat: Callable[[Line, str | None], Line], lines: pd.DataFrame, context: Context) -> MadeAgain:
-    """Fits from scratch, since their hyperparameters are not in the records."""
+    """Repeat fits from scratch, since the records do not hold their hyperparameters."""
     for line in lines.to_dict("records"):
         today = repeat(line, context.mirror)
         yield line, [beside(context.study, line, today)._replace(made=today)]
 
 
 def beside(study: Study, line: Line, today: Line) -> Outcome:
-    """A fit made from scratch beside its record: NLML in nats, scores as `differences` has them.
+    """Compare a fit repeated from scratch with its record: NLML in nats, scores as in `differences`.
 
     Neither times nor what the search said is compared; a fit that failed fails again. Ends whose energies
     differ by `WANDERING` at most are rounding's if no score differs by more than the root of that difference
@@ -175,7 +175,7 @@ def _fits(
     todays: Callable[[Mapping[str, Any]], str] | None = None,
     unnamed: Mapping[str, str] | None = None,
 ) -> Study:
-    """A study of fits: what differs is the columns that say under which conditions, and the scores."""
+    """Return a study of fits; studies differ in the columns of their conditions and in their scores."""
 
     def checks(frame: pd.DataFrame) -> Wrong:
         failed, full = frame["outcome"] == FAILED, frame["alpha"] == FULL
@@ -285,14 +285,14 @@ def _images(mirror: str | None) -> mnist.Digits:
 
 
 def _digits_again(lines: pd.DataFrame, context: Context) -> MadeAgain:
-    """Lines beside those of their trainings, each of which is repeated once, as far as is needed."""
+    """Repeat trainings, each once and as far as needed, and compare their rows."""
     for (alpha, m, seed, steps), of_training in lines.groupby(["alpha", "m", "seed", "steps"]):
         measurements = digits.run(_images(context.mirror), alpha, int(m), int(seed), int(steps))
         yield from matched(of_training, context, _until(measurements, of_training["step"].max()))
 
 
 def _until(measurements: Iterable[Line], last: int) -> Iterator[Line]:
-    """Measurements up to a step, without what is said of failures."""
+    """Yield the measurements up to a step, without the text about failures."""
     for line in measurements:
         yield {name: value for name, value in line.items() if name != "message"}
         if line["step"] >= last:

@@ -1,4 +1,4 @@
-"""How good EP's predictive distributions given the constrained minimum are: against rejection sampling.
+"""Accuracy of EP's predictive distributions given the constrained minimum, against rejection sampling.
 
 Random problems: functions from their priors at random points, random noise and lengthscale, K = 1 or 2
 constraints in 1 or 2 dimensions, x* from `bayesopt.optima`. Compared at random inputs: means and standard
@@ -61,7 +61,7 @@ INPUTS, ENOUGH, WANTED, MOST = 20, 1000, 20_000, 1_500_000
 
 
 class Problem(NamedTuple):
-    """Functions, where they are compared, and the place of the minimum."""
+    """Functions, the inputs at which they are compared, and the place of the minimum."""
 
     functions: list[surrogate.Surrogate]
     Xs: np.ndarray
@@ -69,20 +69,20 @@ class Problem(NamedTuple):
 
 
 def lines(dimension: int, K: int, number: int, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Lines with `COLUMNS` of a family of problems."""
+    """Yield rows with `COLUMNS` of a family of problems."""
     for k in range(number):
         yield line_of(dimension, K, k, seed)
 
 
 def line_of(dimension: int, K: int, k: int, seed: int = 0) -> dict[str, Any]:
-    """The line of one problem of a family; it lacks errors where too few draws were kept to compare."""
+    """Return the row of one problem of a family; without errors if too few draws remain to compare."""
     rng = np.random.default_rng([seed, dimension, K, k])
     line = {"family": family(dimension, K), "problem": k, **compare(draw(dimension, K, rng), rng)}
     return {name: line.get(name) for name in COLUMNS}
 
 
 def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any], Sequence[Outcome]]]:
-    """Problems drawn, sampled and approximated anew (`papers.evidence.verification.outcome.Again`).
+    """Repeat problems: draw, sample and approximate anew (`papers.evidence.verification.outcome.Again`).
 
     But for the number of negative sites: some precisions are nothing but rounding, of either sign.
     """
@@ -93,12 +93,12 @@ def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any
 
 
 def family(dimension: int, K: int) -> str:
-    """Name of the problems of a dimension with so many constraints."""
+    """Return the name of the problems with a dimension and a number of constraints."""
     return f"{dimension}-D, K = {K}"
 
 
 def draw(dimension: int, K: int, rng: np.random.Generator) -> Problem:
-    """A random problem in the unit cube for which some draw of the functions has a constrained minimum.
+    """Draw a problem in the unit cube for which some draw of the functions has a constrained minimum.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def draw(dimension: int, K: int, rng: np.random.Generator) -> Problem:
 
 
 def compare(problem: Problem, rng: np.random.Generator) -> dict[str, Any]:
-    """One line: EP and rejection sampling."""
+    """Return one row: EP against rejection sampling."""
     functions, Xs, optimum = problem
     truth = rejection.sample(functions[0], functions[1:], optimum, Xs, rng, WANTED, MOST)
     ep = nfcpd.infer(functions[0], functions[1:], optimum)
@@ -150,13 +150,13 @@ def compare(problem: Problem, rng: np.random.Generator) -> dict[str, Any]:
 
 
 class Errors(NamedTuple):
-    """Of means in standard deviations, of standard deviations relative."""
+    """Errors of means, in standard deviations, and relative errors of standard deviations."""
 
     mean: np.ndarray
     sd: np.ndarray
 
     def largest(self, suffix: str) -> dict[str, float]:
-        """The two columns of a suffix."""
+        """Return the two columns with a suffix."""
         return {f"mean_error{suffix}": _largest(self.mean), f"sd_error{suffix}": _largest(self.sd)}
 
 
@@ -173,12 +173,12 @@ def _errors(
 
 
 def _predicted(p: nfcpd.Predicted, truth: rejection.Kept, enough: np.ndarray) -> Errors:
-    """Of predictions at the inputs with enough draws."""
+    """Return the errors of predictions at the inputs with enough draws."""
     return _errors(p.mean[:, 0], p.variance[:, 0], truth.mean[:, enough], truth.variance[:, enough])
 
 
 def _moments(ep: nfcpd.Nfcpd, truth: rejection.Kept, Xs: np.ndarray, enough: np.ndarray) -> dict[str, Any]:
-    """Errors of the predictive moments, where they are worst, and away from x*; with g exact beside."""
+    """Return errors of the predictive moments: the largest, those away from x*, those with exact g."""
     Xs = Xs[enough]
     errors = _predicted(nfcpd.predict(ep, Xs), truth, enough)
     worst = np.maximum(errors.mean / MEAN, errors.sd / SD)
@@ -199,7 +199,7 @@ def _moments(ep: nfcpd.Nfcpd, truth: rejection.Kept, Xs: np.ndarray, enough: np.
 
 
 def _at_points(ep: nfcpd.Nfcpd, truth: rejection.Kept) -> dict[str, Any]:
-    """Errors of q itself, at the points and x*."""
+    """Return the errors of q at the points and x*."""
     errors = []
     for j, function in enumerate(ep.functions):
         values = of_constraint(function, ep.optima)
@@ -213,7 +213,7 @@ def _at_points(ep: nfcpd.Nfcpd, truth: rejection.Kept) -> dict[str, Any]:
 def _steps(
     ep: nfcpd.Nfcpd, exact: rejection.Before, truth: rejection.Kept, Xs: np.ndarray, enough: np.ndarray
 ) -> dict[str, Any]:
-    """Errors of EP at the inputs, and of the last factor given what an exact EP would say there."""
+    """Return EP's errors at the inputs before the last factor, and those of that factor after an exact EP."""
     q = nfcpd.before_last_factor(ep, Xs[enough])[0]
     before_factor = _errors(q.mean[:, 0], q.variance[:, 0], exact.mean[:, enough], exact.variance[:, enough])
     moments = nfcpd.Predicted(exact.mean[:, None], exact.variance[:, None])
@@ -223,7 +223,7 @@ def _steps(
 
 
 def _acquired(ep: nfcpd.Nfcpd, truth: rejection.Kept, Xs: np.ndarray, enough: np.ndarray) -> dict[str, Any]:
-    """Of the acquisition function, in nats."""
+    """Return the errors of the acquisition function, in nats."""
     Xs = Xs[enough]
     estimated = acquisition.entropy_reduction(ep, Xs).sum(axis=0)
     before = np.array([function.predict(Xs)[1] for function in ep.functions])

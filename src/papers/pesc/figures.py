@@ -38,7 +38,7 @@ CAPTIONS = {
 
 
 def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path) -> list[Path]:
-    """Draw what there are records of; the PNG files, the PDF files stand beside them."""
+    """Draw figures of the available records; return the PNG files, which have PDF files next to them."""
     drawn = []
     for study, name, draw in ((ACCURACY, "accuracy", accuracy), (REGRET, "regret", searches)):
         if len(frames[study]):
@@ -48,7 +48,7 @@ def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path) -> list[Path
 
 
 def accuracy(lines: pd.DataFrame, stem: Path) -> None:
-    """A point a problem: against the distance from x*, and against the last factor's own error."""
+    """Draw a point a problem: against the distance from x*, and against the last factor's own error."""
     with style.drawing(stem, (6.9, 3.1)) as figure:
         left_panel, right_panel = figure.subplots(1, 2, sharey=True)
         families = lines.groupby("family", sort=False)
@@ -71,12 +71,12 @@ def accuracy(lines: pd.DataFrame, stem: Path) -> None:
 
 
 def _over(problems: pd.DataFrame, suffix: str = "") -> pd.Series:
-    """A problem's largest error over its tolerance; above 1 is outside."""
+    """Return each problem's largest error over its tolerance; above 1 is outside."""
     return np.maximum(problems[f"mean_error{suffix}"] / MEAN, problems[f"sd_error{suffix}"] / SD)
 
 
 def searches(lines: pd.DataFrame, stem: Path) -> None:
-    """A panel a problem, a line a rule."""
+    """Draw a panel for each problem, with a line for each rule."""
     table = regret(lines)
     problems = [name for name in PROBLEMS if name in set(table["problem"])]
     with style.drawing(stem, (6.9, 3.2)) as figure:
@@ -100,5 +100,5 @@ def searches(lines: pd.DataFrame, stem: Path) -> None:
 
 
 def _drawn(gaps: pd.Series) -> pd.Series:
-    """No line where a gap is infinite, none below `FLOOR`."""
+    """Return the drawn gaps: none that is infinite, none below `FLOOR`."""
     return np.clip(gaps.replace(np.inf, np.nan), FLOOR, None)

@@ -1,4 +1,4 @@
-"""PESC3, tested by computing: the last Gaussian has the moments of (35) [PESC supplement, section 5].
+"""PESC3, tested by computation: the last Gaussian has the moments of (35) [PESC supplement, section 5].
 
 Random means and variances of f(x), f(x*) and K constraints before the last factor. Given x, (35) is
 
@@ -58,12 +58,12 @@ class Problems(NamedTuple):
 
     @property
     def difference(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N] of f(x) - f(x*)."""
+        """Return mean and variance [N] of f(x) - f(x*)."""
         return self.mean[0] - self.mean[1], self.variance.sum(axis=0) - 2.0 * self.covariance
 
 
 def drawn(n_constraints: int) -> Problems:
-    """`N` random problems."""
+    """Draw `N` random problems."""
     rng = np.random.default_rng([SEED, n_constraints])
     mean, constraint_mean = (rng.uniform(-MOST, MOST, (k, N)) for k in (2, n_constraints))
     sd, constraint_sd = (10.0 ** rng.uniform(-LOG10_SD, LOG10_SD, (k, N)) for k in (2, n_constraints))
@@ -72,7 +72,7 @@ def drawn(n_constraints: int) -> Problems:
 
 
 def by_formula(problems: Problems) -> tuple[np.ndarray, np.ndarray]:
-    """Means and variances [1 + K, N] of the last Gaussian, of f(x) and the constraints."""
+    """Return means and variances [1 + K, N] of the last Gaussian, of f(x) and the constraints."""
     moments = (
         np.concatenate([of_f[:1], of_c])[:, None]
         for of_f, of_c in (
@@ -87,7 +87,7 @@ def by_formula(problems: Problems) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_quadrature(problems: Problems) -> tuple[np.ndarray, np.ndarray]:
-    """The same of (35)."""
+    """Return means and variances [1 + K, N] of (35) by quadrature."""
     holds = log_ndtr(problems.constraint_mean / np.sqrt(problems.constraint_variance))
     mean, variance = problems.difference
     better = log_ndtr(-mean / np.sqrt(variance))
@@ -112,7 +112,7 @@ def by_quadrature(problems: Problems) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _moments(mean: np.ndarray, variance: np.ndarray, factor: Factor) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance [N] of N(mean, variance) times a factor of points [K, N]; panels end at 0."""
+    """Return mean and variance [N] of N(mean, variance) times a factor of points [K, N]; panels end at 0."""
     x, w, _ = gauss_legendre(NODES)
     sd = np.sqrt(variance)
     zero, share = np.clip(-mean / sd, -REACH, REACH), np.linspace(0.0, 1.0, PANELS // 2 + 1)[:, None]
@@ -127,7 +127,7 @@ def _moments(mean: np.ndarray, variance: np.ndarray, factor: Factor) -> tuple[np
 
 @cache
 def stated() -> Block:
-    """The claim as it is made, a row for each number of constraints."""
+    """Judge the claim, with a row for each number of constraints."""
     lines = []
     for n_constraints in CONSTRAINTS:
         problems = drawn(n_constraints)

@@ -60,13 +60,13 @@ COLUMNS = tuple("set method value outcome sweeps mean_error covariance_error mea
 
 
 def points(seed: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs [5, 2] and labels -1, +1 [5], the last one wrong: the base set, or the variation of a seed."""
+    """Return inputs [5, 2] and labels -1, +1 [5], the last one wrong: the base set, or a seed's variation."""
     X = BASE.copy() if seed is None else np.random.default_rng(seed).uniform(LOW, HIGH)
     return X, LABELS.copy()
 
 
 def printed_power_rule(u: float) -> Rule:
-    """Power EP with the two changes of appendix C alone, so that a whole site makes the cavity.
+    """Return Power EP with only the two changes of appendix C: the cavity removes an entire site.
 
     Consistent Power EP removes the share ``u`` of it (``inference.pep``).
     """
@@ -81,7 +81,7 @@ def printed_power_rule(u: float) -> Rule:
 
 
 def candidates() -> Iterator[tuple[str, float]]:
-    """Every method with every value of its parameter: power, or penalty."""
+    """Yield every method with every value of its parameter: power, or penalty."""
     yield "ep", 1.0
     for method in ("pep", PRINTED_PEP):
         yield from ((method, power) for power in POWERS)
@@ -90,20 +90,20 @@ def candidates() -> Iterator[tuple[str, float]]:
 
 
 def study(numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
-    """Lines with `COLUMNS` for each set (-1: the base set): the exact posterior, then all `candidates`."""
+    """Yield rows with `COLUMNS` for each set (-1: the base set): exact posterior, then all `candidates`."""
     for number in numbers:
         for method, value in ((EXACT, 1.0), *candidates()):
             yield line_of(number, method, value)
 
 
 def at_epsilon(epsilon: float) -> Iterator[dict[str, Any]]:
-    """The same lines of the base set under a likelihood of another error rate, with ``epsilon``."""
+    """Yield the rows of the base set under a likelihood of another error rate, with ``epsilon``."""
     for method, value in ((EXACT, 1.0), *candidates()):
         yield {"epsilon": epsilon, **line_of(BASE_SET, method, value, epsilon)}
 
 
 def line_of(number: int, method: str, value: float, epsilon: float = EPS) -> dict[str, Any]:
-    """The line of one method, or of the exact posterior, on one set."""
+    """Return the row of one method, or of the exact posterior, on one set."""
     X, y = points(None if number < 0 else number)
     likelihood, truth = NoisyStep(epsilon), _exact(number, epsilon)
     outcome, sweeps, seconds = CONVERGED, 0, 0.0

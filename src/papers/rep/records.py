@@ -204,7 +204,7 @@ def _curve(fit: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _settle(frames: dict[Study, pd.DataFrame]) -> None:
-    """Keep the lines of sweeps that the fits have: one made anew may have failed, or be the older one."""
+    """Keep the sweeps that the fits have; a repeated fit may have failed, or be the older one."""
     curves, fits, fit = frames[CURVES], frames[FITS], list(FIT)
     last = curves[fit].merge(fits[[*fit, "sweeps"]], on=fit, how="left")["sweeps"].to_numpy()
     frames[CURVES] = curves[curves["sweep"].to_numpy() <= last]

@@ -1,4 +1,4 @@
-"""The claims about who beats whom on the UCI sets, PEP4 to PEP7 [Bui et al. 2017, sections 4.2 and 4.3].
+"""The claims about comparisons of powers on the UCI sets, PEP4 to PEP7 [Bui et al. 2017, sections 4.2, 4.3].
 
 Each function takes compared fits (`scores.compared`) and gives blocks, the deciding one first. Beside a
 verdict stand the same rows among the experiments whose searches all converged and on splits that every set
@@ -56,20 +56,20 @@ LARGE = ("0.8", "1")
 
 
 class Published(NamedTuple):
-    """What is printed: shares of experiments, and numbers of data sets."""
+    """The printed shares of experiments and numbers of data sets."""
 
     shares: Sequence[Printed]
     counts: Sequence[Counted]
 
 
 def converged(sets: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Fits whose search converged, and how many these are."""
+    """Return the fits whose search converged, and text that counts them."""
     converging = sets[sets["outcome"] == OK]
     return converging, f"{len(scores.sparse(converging))} of {len(scores.sparse(sets))} searches converged"
 
 
 def coverage(tables: Iterable[pd.DataFrame | pd.Series], claim: str) -> dict[str, int]:
-    """What some comparisons of experiments cover, each of them: the fewest.
+    """Return the smallest number of data sets that any of some comparisons of experiments covers.
 
     A set counts if as many splits as the claim asks for as ``units`` have every M of `REQUIRED`.
     """
@@ -88,7 +88,7 @@ NAMED = dict.fromkeys(("PEP4", "PEP5"), ("0", "0.5", "1")) | {"PEP6": ("0", "0.5
 
 
 def settled(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
-    """Fits at those M of a set that enough splits have, with every power of `NAMED`; all where there is none.
+    """Select the fits at each set's M that enough splits have with every power of `NAMED`; all if none.
 
     Enough is what the claim asks for as ``units``: a set that comes in by parts is not looked at before.
     """
@@ -104,7 +104,7 @@ def settled(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
 
 
 def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
-    """PEP4, PEP5: shares of experiments won, as direction and against the printed percentages."""
+    """Judge PEP4 or PEP5: shares of experiments won, by direction and against the printed percentages."""
     sets = settled(scores.real(fits), claim)
     pairs = [line for line in published.shares if line.claim == claim]
 
@@ -128,7 +128,7 @@ def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
 
 
 def _alike(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
-    """Fits at the M of `REQUIRED` on the split numbers that every set with enough of them has at all of them.
+    """Select the fits at every M of `REQUIRED` on the split numbers that all sets with enough of them share.
 
     Each split number is of the same experiments there, and each set weighs the same. Nothing if these are all
     the experiments there are.
@@ -143,13 +143,13 @@ def _alike(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
 
 
 def by_either_search(fits: pd.DataFrame, others: pd.DataFrame, published: Published, claim: str) -> Block:
-    """Beside PEP4, PEP5: shares by searches that converge minus those by others, on experiments of both."""
+    """Compare shares won by converging searches with shares won by others, on their common experiments."""
     lines = [line for line in published.shares if line.claim == claim]
     return Block("by either search", EITHER, tuple(tested([_change(fits, others, line) for line in lines])))
 
 
 def _change(fits: pd.DataFrame, others: pd.DataFrame, line: Printed) -> Draft:
-    """By how much the share of experiments won is another one than by other searches."""
+    """Return the difference between the shares of experiments won by two kinds of search."""
     import pandas as pd
 
     row, quantity = name_of_pair(line), f"experiments won, {line.score}: converged - cut off"
@@ -167,7 +167,7 @@ def _change(fits: pd.DataFrame, others: pd.DataFrame, line: Printed) -> Draft:
 
 
 def no_winner(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
-    """PEP7: pairs that are said to be even, with the one that is not; and its printed share."""
+    """Judge PEP7: the pairs said to be even, the one said not to be, and its printed share."""
     sets = scores.real(fits)
     pairs = [line for line in published.shares if line.claim == claim]
 
@@ -188,7 +188,7 @@ def no_winner(fits: pd.DataFrame, published: Published, claim: str) -> list[Bloc
 
 
 def _run(sets: pd.DataFrame, pairs: Iterable[Printed], claim: str) -> dict[str, int]:
-    """What the experiments of some pairs cover."""
+    """Return the coverage of the experiments of some pairs."""
     duels = [duel_of(sets, line) for line in pairs]
     return coverage([duel.differences for duel in duels if duel], claim)
 
@@ -201,7 +201,7 @@ def _near_printed(sets: pd.DataFrame, pairs: Sequence[Printed]) -> Block:
 
 
 def _even_or_won(sets: pd.DataFrame, line: Printed) -> Draft:
-    """The share of a pair said to be even, or of a printed winner; rows of two scores are told apart."""
+    """Return the share of a pair said to be even, or of a printed winner; the row names the score."""
     even = np.isnan(line.percent)
     draft = share(sets, line, 0.5, similar, EVEN_MARGIN) if even else share(sets, line, 0.5, higher)
     return replace(draft, row=f"{line.score}: {draft.row}")
@@ -211,7 +211,7 @@ def _even_or_won(sets: pd.DataFrame, line: Printed) -> Draft:
 
 
 def ranked(fits: pd.DataFrame) -> list[Block]:
-    """PEP6: who has the best and the worst average rank; beside it who beats whom."""
+    """Judge PEP6: the powers with the best and the worst average rank; further blocks compare pairs."""
     sets = settled(scores.real(fits), "PEP6")
     same_splits = _alike(sets, "PEP6")
     return [
@@ -223,7 +223,7 @@ def ranked(fits: pd.DataFrame) -> list[Block]:
 
 
 def _pair_by_pair(sets: pd.DataFrame) -> Block:
-    """What section 4.2 reads off figure 5A, each by the pair that is worst off."""
+    """Judge the statements that section 4.2 reads off figure 5A, each by its least favourable pair."""
     powers = scores.alphas(sets)
     statements = [
         (SMSE, "α = 0.5 over every other but 0.6", [("0.5", x) for x in powers if x not in ("0.5", "0.6")]),
@@ -263,7 +263,7 @@ def _ranked(name: str, sets: pd.DataFrame, remark: str) -> Block:
 
 
 def _lacking(sets: pd.DataFrame, score: Score, ranks: pd.DataFrame) -> list[str]:
-    """How many experiments a table of ranks leaves out."""
+    """Return text that counts the experiments which a table of ranks leaves out."""
     n_lacking = len(compare.wide(sets, score)) - len(ranks)
     return [f"{n_lacking} experiments without every power left out"] if n_lacking else []
 

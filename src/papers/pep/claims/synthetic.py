@@ -43,12 +43,12 @@ STEPS = "95 % interval against minus the smallest effect that matters"
 
 
 def covered(fits: pd.DataFrame) -> str:
-    """What a frame covers, as remarks say it."""
+    """Return text for remarks: the coverage of a frame."""
     return scores.coverage(fits) if len(fits) else "not run"
 
 
 def worst_lines(drafts: Iterable[Draft]) -> tuple[Line, ...]:
-    """One line for each (row, quantity) of a family: the worst of those tested."""
+    """Test a family and return, for each (row, quantity), the least favourable row."""
     return _worst_of(tested(list(drafts)))
 
 
@@ -60,14 +60,14 @@ def _worst_of(lines: Iterable[Line]) -> tuple[Line, ...]:
 
 
 def by_set(fits: pd.DataFrame, score: Score) -> BySet:
-    """Scores of the synthetic sets, in the scale of their differences."""
+    """Return the scores of the synthetic sets, in the scale of their differences."""
     scored = scores.with_numbers(scores.made_up(fits))
     groups = scored.assign(value=values(scored, score)).groupby(["alpha", "m"])
     return {(alpha, int(m)): of_cell.set_index("split")["value"] for (alpha, m), of_cell in groups}
 
 
 def _joint(*cells: pd.Series) -> list[np.ndarray]:
-    """The numbers of the sets that all have."""
+    """Return the numbers of the sets that all of them contain."""
     common = sorted(set.intersection(*(set(cell.index) for cell in cells)))
     return [cell.loc[common].to_numpy(float) for cell in cells]
 
@@ -81,7 +81,7 @@ def _paired(row: str, quantity: str, score: Score, judge: Rule, units: np.ndarra
 
 
 def approaches_full(fits: pd.DataFrame) -> list[Block]:
-    """PEP1: the distance to the full GP, from the smallest M to the largest; beside it on every step."""
+    """Judge PEP1: change of the distance to the full GP from the smallest M to the largest, and stepwise."""
     made_up = scores.made_up(fits)
     from_smallest: list[Draft] = []
     steps: list[Draft] = []
@@ -98,7 +98,7 @@ def approaches_full(fits: pd.DataFrame) -> list[Block]:
 
 
 def sets_at_every_m(fits: pd.DataFrame) -> int:
-    """Sets with the full GP and a power at `SMALLEST`, at every other M that was run, and at N.
+    """Count the sets with the full GP and a power at `SMALLEST`, at every other M that was run, and at N.
 
     The fewest, over the powers that were run; a fit that failed is none.
     """
@@ -111,7 +111,7 @@ def sets_at_every_m(fits: pd.DataFrame) -> int:
 
 
 def _approach(cells: BySet, alpha: str, score: Score, stepwise: bool) -> Iterator[Draft]:
-    """From the smallest M to the largest, or stepwise from one to the next."""
+    """Yield drafts from the smallest M to the largest, or for each step from one M to the next."""
     row = f"{score.name}, α = {alpha}"
     quantity = f"distance to the full GP, {'a step of M' if stepwise else 'smallest - largest M'}"
     sizes = sorted(m for power, m in cells if power == alpha)
@@ -132,7 +132,7 @@ LESS = "the largest excess - that at M = N"
 
 
 def overestimates(fits: pd.DataFrame) -> list[Block]:
-    """PEP2: NLML of the full GP minus that of a power near one, at M between and at M = N.
+    """Judge PEP2: NLML of the full GP minus that of a power near one, at M < N and at M = N.
 
     The first block asks for less at M = N than at the M between where it is largest, the other for less than
     `MARKEDLY` of that.
@@ -145,7 +145,7 @@ def overestimates(fits: pd.DataFrame) -> list[Block]:
 
 
 def _excess_lines(fits: pd.DataFrame, fraction: float = 1.0) -> tuple[Line, ...]:
-    """For each power its largest excess, and a fraction of that against the excess at M = N.
+    """Return for each power its largest excess, and a fraction of it against the excess at M = N.
 
     Without that the largest excess is shown only: at the M that were not run there may be a larger one.
     """
@@ -203,7 +203,7 @@ def _at_all_data(cells: BySet, alpha: str, n: int, peak: Draft, fraction: float)
 
 
 def intermediate_best(fits: pd.DataFrame) -> list[Block]:
-    """PEP3: the best of the powers in `INTERMEDIATE` against the others; a set's score is its mean over M.
+    """Judge PEP3: the best power in `INTERMEDIATE` against the others; a set's score is its mean over M.
 
     Where sets were run to different M, beside it: the same on those that have every M, and there the best one
     against EP at each M.
@@ -221,7 +221,7 @@ def intermediate_best(fits: pd.DataFrame) -> list[Block]:
 
 
 def with_every_m(fits: pd.DataFrame) -> pd.DataFrame:
-    """Fits of the splits of which every power has a number, of both scores, at every M of any of them."""
+    """Select the fits of the splits on which every power has both scores at every M of any power."""
     tables = [compare.wide(fits, score).dropna() for score in PREDICTIVE]
     cells = tables[0].index.intersection(tables[1].index)
     of_splits = cells.to_frame(index=False).groupby(["dataset", "split"])["m"].agg(frozenset)
@@ -231,7 +231,7 @@ def with_every_m(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def _each_m(made_up: pd.DataFrame) -> Iterator[Draft]:
-    """The best power in the range, by its mean, over EP at each M."""
+    """Yield the best power in the range, by its mean, against EP at each M."""
     for score in PREDICTIVE:
         table = compare.wide(made_up, score).dropna()
         if (inside := _inside(table)) and "1" in table:
@@ -239,7 +239,7 @@ def _each_m(made_up: pd.DataFrame) -> Iterator[Draft]:
 
 
 def _at_each_m(table: pd.DataFrame, first: str, second: str, score: Score) -> Iterator[Draft]:
-    """By how much one power is ahead of another at each M of a table as `compare.wide` gives it."""
+    """Yield the advantage of one power over another at each M of a table made by `compare.wide`."""
     for m, at in table.groupby(level="m"):
         gain = (at[second] - at[first]).to_numpy(float)
         row = f"{score.name}, M = {m}: α = {first} over α = {second}"
@@ -247,7 +247,7 @@ def _at_each_m(table: pd.DataFrame, first: str, second: str, score: Score) -> It
 
 
 def pairs_at_each_m(made_up: pd.DataFrame, pairs: Iterable[tuple[Score, str, str]]) -> Block:
-    """Pairs of powers on the made-up sets, which reach larger M than the real ones."""
+    """Compare pairs of powers on the made-up sets, which reach larger M than the real sets."""
     drafts: list[Draft] = []
     for score, first, second in pairs:
         table = compare.wide(made_up, score)
@@ -261,7 +261,7 @@ def _inside(table: pd.DataFrame) -> list[str]:
 
 
 def _best_inside(made_up: pd.DataFrame) -> tuple[tuple[Line, ...], str]:
-    """Comparisons of the best power in the range for each score, and which power has the lowest mean of all.
+    """Compare the best power in the range for each score, and name the power with the lowest mean.
 
     Every power in the range is of the family: which of them is the best is read off the same numbers.
     """

@@ -1,4 +1,4 @@
-"""The figures of regressions and classifications by the paper's numbers: how each is drawn, its caption."""
+"""The figures of regressions and classifications by number: how each is drawn, and its caption."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Figure(NamedTuple):
-    """How a figure is drawn (fits, stem; nothing where there is nothing to draw) and its caption."""
+    """A figure: the function that draws it from fits to a path stem (or draws nothing), and its caption."""
 
     draw: Callable[[pd.DataFrame, Path], None]
     caption: str
@@ -33,7 +33,7 @@ def _synthetic(score: Score, caption: str) -> Figure:
 
 
 def _pairs(first: int, kind: str, differences: str) -> dict[str, Figure]:
-    """Figures of `duels.PAIRS`, from a number on."""
+    """Return the figures of `duels.PAIRS`, numbered from ``first``."""
     figures = {}
     for number, pair in enumerate(duels.PAIRS, first):
         first_name, second_name = (ENDS.get(alpha, f"α = {alpha}") for alpha in pair)
@@ -45,7 +45,7 @@ def _pairs(first: int, kind: str, differences: str) -> dict[str, Figure]:
 
 
 def _scores(first: int, shown: Mapping[Score, str]) -> dict[str, Figure]:
-    """Two figures a score, from a number on: a line a split, and means."""
+    """Return two figures for each score, numbered from ``first``: a line for each split, and means."""
     kinds = ((curves.real_traces, A_SPLIT), (curves.real_means, MEAN))
     every = [
         (partial(draw, score=x), f"{heading}: {how}") for x, heading in shown.items() for draw, how in kinds
@@ -104,7 +104,7 @@ CAPTIONS: Mapping[str, str] = {name: figure.caption for name, figure in (REGRESS
 
 
 def write(fits: pd.DataFrame, folder: Path) -> None:
-    """Draw every figure there are fits for."""
+    """Draw every figure for which there are fits."""
     figures = CLASSIFICATION if is_classification(fits) else REGRESSION
     for name, figure in figures.items():
         figure.draw(fits, folder / name)
