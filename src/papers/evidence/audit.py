@@ -67,7 +67,7 @@ class Chapter:
     legend : str
         Protocols and margins of this paper's claims.
     notes : mapping
-        Claim -> lines below it in ``audit.md``: when its records were made and verified.
+        Claim -> lines of text below it in ``audit.md``: dates of its records and their verification.
     """
 
     heading: str
@@ -100,7 +100,7 @@ def _cell(value: object) -> str:
 
 
 def _summary(finding: Finding) -> tuple[object, ...]:
-    """Return a row of audit.csv, with the numbers of the row that is least favourable to the claim."""
+    """Return a row of audit.csv, with the numbers of the line that is least favourable to the claim."""
     block, line = finding.blocks[0], finding.blocks[0].decisive
     paper = claims.load()[finding.id].paper
     statuses = list(block.rows().values())
@@ -243,7 +243,7 @@ def _escaped(block: Block) -> str:
 
 
 def _deciding_row(finding: Finding, line: Line) -> tuple[str, ...]:
-    """Return the cells of a row, by `DECIDING`."""
+    """Return the cells of a line, by `DECIDING`."""
     effect = f"{number(line.effect, line.unit)} {UNITS[line.unit][1]}".rstrip()
     span = interval(line.sample.low, line.sample.high, line.unit)
     return (finding.protocol, line.row, line.quantity, effect, span, f"{line.n}", line.sample.status)

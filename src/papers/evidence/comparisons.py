@@ -1,7 +1,7 @@
-"""Comparisons: rows of the audit from independent units, tested as one family, each with its status.
+"""Comparisons: lines of the audit from independent units, tested as one family, each with its status.
 
-A line brings its units itself: seeds, splits, data sets, whatever is independent (docs/claims.md). Its
-status, from the estimate of its effect and the smallest effect m that matters, is judged by a rule:
+The units of a line are independent: seeds, splits or data sets (docs/claims.md). Its status follows from the
+estimate of its effect and the smallest effect m that matters, by one of these rules:
 
 ``similar``    yes: two one-sided tests show that the effect is within ±m (Holm); no: the interval lies
                outside ±m
@@ -11,7 +11,7 @@ status, from the estimate of its effect and the smallest effect m that matters, 
                to be within ±m (Holm)
 ``noticeably_higher``  no if it is shown to be within ±m; elsewhere as ``higher``
 
-and else undecided, as is a line from fewer than three units, or from too few that are all equal
+Otherwise a line is undecided, and so is one from fewer than three units, or from too few that are all equal
 (`Estimate.is_sound`).
 """
 
@@ -94,16 +94,16 @@ class Resampled(NamedTuple):
 
 @dataclass(frozen=True)
 class Draft:
-    """A row before its test.
+    """A `verdicts.Line` before its test.
 
     Attributes
     ----------
     row, quantity, unit : str
         As in `verdicts.Line`.
     sample : array
-        Independent units; fewer than ``fewest`` say nothing.
+        Independent units; fewer than ``fewest`` give no estimate.
     general : array or Resampled
-        Those of the generalising estimand.
+        Units of the generalising estimand.
     margin : float
         The smallest effect that matters.
     judge : callable
@@ -113,7 +113,7 @@ class Draft:
     offset : float
         Added to what is printed: a share is tested as its excess over one half.
     of : str
-        What a unit is.
+        Noun for a unit.
     note : str
     fewest : int
         Two or more.
@@ -152,9 +152,9 @@ def _never(*arguments: object) -> str:
 
 
 def tested(family: Sequence[Draft], adjust_intervals: bool = False) -> list[Line]:
-    """Return the rows of one family, in its order, with p-values adjusted over it (Holm).
+    """Return the lines of one family, in its order, with p-values adjusted over it (Holm).
 
-    Lines that an interval decides (`not_lower`) are not of the family, unless ``adjust_intervals``.
+    Lines that an interval decides (`not_lower`) are outside the family, unless ``adjust_intervals``.
     """
     estimates = [draft.estimates() for draft in family]
     adjusted = [adjust_intervals or draft.judge is not not_lower for draft in family]
@@ -163,7 +163,7 @@ def tested(family: Sequence[Draft], adjust_intervals: bool = False) -> list[Line
 
 
 def shown(lines: Iterable[Line]) -> tuple[Line, ...]:
-    """Return the rows with data as rows for display only: they decide nothing."""
+    """Return the lines with data as lines for display only: they decide nothing."""
     return tuple(
         replace(x, sample=replace(x.sample, status=SHOWN), general=replace(x.general, status=SHOWN))
         for x in lines
@@ -233,17 +233,17 @@ def _line(draft: Draft, sample: Inference, general: Inference) -> Line:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that say the same at other M or powers, of which one is shown.
+    """Lines that say the same at other M or powers, of which one is displayed.
 
-    ``every``: all have to hold and the worst is shown, of lines that all hold the one with the largest p;
-    else the largest effect is.
+    If ``every``, all lines have to hold, and the worst is displayed; if all hold, that with the largest p.
+    Otherwise the line with the largest effect is displayed.
     """
 
     lines: list[Line] = field(default_factory=list)
     every: bool = True
 
     def line(self) -> Line:
-        """Return the row that decides, with a note of their number; its generalising status is of all."""
+        """Return the line that decides, with a note of their number; its generalising status is of all."""
         chosen = min(self.lines, key=self._place)
         general = chosen.general
         notes = [chosen.note]

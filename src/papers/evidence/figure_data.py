@@ -1,7 +1,7 @@
 """The content of a figure as a table: all points, lines, bars, areas and cells drawn in data coordinates.
 
-Read from the figure itself, so that it cannot differ from what is seen. Lines across a whole panel (zero,
-a margin) and words are left out.
+The table is read from the figure itself, so it cannot differ from the drawing. Lines across an entire panel
+(zero, a margin) and text are excluded.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def write(figure: Figure, path_stem: str | Path) -> Path:
 def encode(figure: Figure) -> tuple[str, bytes]:
     """Return the table as a file: its suffix (``csv``, large ones ``csv.gz``) and its bytes.
 
-    Columns panel, kind, series, item, x, y, value: ``item`` numbers what was drawn in a panel, of which
-    (x, y) are the vertices in order, of a bar two opposite corners; ``value`` is a cell's.
+    Columns are panel, kind, series, item, x, y, value. ``item`` numbers the drawn elements of a panel. (x, y)
+    are their vertices in order; a bar has two opposite corners. ``value`` is the value of a cell.
     """
     import pandas as pd
 

@@ -1,7 +1,7 @@
 """Paired comparisons: two estimands, equivalence, multiplicity.
 
 *On this sample*: the data set is given, chance is in the splits. Seeds are independent, so the paired
-differences of seed means get a t interval (`paired_t`), with the sign and the signed-rank test beside it.
+differences of seed means get a t interval (`paired_t`), a sign test and a signed-rank test.
 
 *Generalising*: chance is in the data set too. Folds of one data set share training rows, so the variance
 over folds says too little. In the corrected resampled t-test [Nadeau and Bengio 2003] the mean of J
@@ -35,7 +35,7 @@ class Estimate:
     """A mean difference whose error, divided by ``standard_error``, is t-distributed.
 
     Differences that are all equal have no spread to estimate an error from: their p-values are those of the
-    exact sign test of n units, and their interval, that of the median, exists from six units on (`is_sound`).
+    exact sign test of n units. Their interval is of the median, and exists from six units on (`is_sound`).
 
     Attributes
     ----------

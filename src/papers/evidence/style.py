@@ -2,7 +2,7 @@
 
 Colours are from Okabe and Ito's palette, told apart by the colour-blind and in grey print; the
 fonts ship with matplotlib, so a figure is the same on every machine with the same version.
-Figures are made with matplotlib's object interface: no window, no state left behind.
+Figures use matplotlib's object interface, which needs no window and has no global state.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def settle(figure: Figure) -> None:
 def save(figure: Figure, path_stem: str | Path) -> tuple[Path, Path]:
     """Save a figure as ``<path_stem>.pdf`` and ``<path_stem>.png``, each atomically, and its data beside it.
 
-    What is drawn goes into ``<path_stem>.csv``, or ``.csv.gz`` if it is much (`figure_data`). No date,
+    The drawn data go into ``<path_stem>.csv``, or ``.csv.gz`` if large (`figure_data`). No date,
     host or version is written, so the same figure gives the same bytes. Call it inside `applied`.
 
     Returns

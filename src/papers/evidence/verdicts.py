@@ -4,7 +4,7 @@ Each row of a claim is ``yes`` (the numbers show what the claim says), ``no`` (t
 ``undecided`` (they show neither) or ``no data``. The verdict is the first of these that is true:
 
 ================ ======================================================================================
-not testable     no data could decide, and the block says why
+not testable     no data could decide, for the reason that the block gives
 too few runs     below the least that may decide (``coverage`` of the claim), or no row has data
 does not hold    a universal claim ("always", "never", "every") with one row no, where part of a claim is
                  one a row of that part; any other with no on at least half of its rows
@@ -62,7 +62,7 @@ class Inference:
 
 @dataclass(frozen=True)
 class Line:
-    """One number of one row of the paper's table.
+    """One number in one row of the paper's table.
 
     Attributes
     ----------
@@ -80,9 +80,9 @@ class Line:
     margin : float
         The smallest effect that matters.
     offset : float
-        In ``effect`` and not in what is compared: a share is tested as its excess over one half.
+        Part of ``effect`` that is not tested: a share is tested as its excess over one half.
     says : str
-        Which rule of `papers.evidence.comparisons` judged it, such as ``higher``.
+        Name of the rule of `papers.evidence.comparisons` that judged it, such as ``higher``.
     """
 
     row: str
@@ -115,17 +115,17 @@ class Block:
     lines : tuple of Line
         Lines of one row are judged together: the row is yes if all its lines are.
     remark : str
-        What else a reader has to know; the reason where nothing was run.
+        Further information for a reader; the reason if nothing was run.
     covered : mapping
-        How much of what was run, beside ``rows`` and ``units`` (`coverage`), such as ``sets``.
+        Counts of data other than ``rows`` and ``units`` (`coverage`), such as ``sets``.
     untestable : str
-        Why no data could decide; empty where some could.
+        Reason that no data could decide; empty if some could.
     universal : bool or str
-        One row that is no decides, where it is text one whose name contains it; set by `finding`.
+        One row that is no decides; if text, a row whose name contains it. Set by `finding`.
     needs : mapping
         The least that may decide; set by `finding`.
     best : float
-        The effect at which the claim is best off: the farther from it (of ratios by logarithms), the worse.
+        The effect most favourable to the claim; distance from it (of ratios in logarithms) is unfavourable.
     """
 
     name: str
@@ -167,7 +167,7 @@ class Block:
 
     @property
     def general_verdict(self) -> str:
-        """Return the generalising verdict; too few runs where no row has such an estimate."""
+        """Return the generalising verdict; too few runs where no line has such an estimate."""
         return self._verdict(general=True)
 
     def _verdict(self, general: bool) -> str:
@@ -184,12 +184,12 @@ class Block:
 
     @property
     def has_general(self) -> bool:
-        """Return True if any row has a generalising estimate."""
+        """Return True if any line has a generalising estimate."""
         return any(not math.isnan(line.general.low) for line in self.lines)
 
     @property
     def decisive(self) -> Line | None:
-        """Return the row that is least favourable to the claim; None without data."""
+        """Return the line that is least favourable to the claim; None without data."""
         tested = [line for line in self.lines if line.sample.status not in (SHOWN, MISSING)]
         order = (NO, UNDECIDED, YES)
         return min(tested, key=lambda x: (order.index(x.sample.status), self._merit(x)), default=None)

@@ -1,6 +1,6 @@
 """Turn the Power-EP records into tables, figures, a chapter of the audit and sections of the report.
 
-Nothing is made where there is no record.
+Without a record there are no artifacts of it.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
 """PEP10 and figure 23: where the pseudo-points go on a made-up binary set in the plane.
 
-The banana set that the paper shows [Bui et al. 2017, appendix I.3] has no licence we know of. Ours has two
-crescents that reach into each other, with noise that lets them overlap:
+The banana set in the paper [Bui et al. 2017, appendix I.3] has no licence that we know of. This set has two
+interlocking crescents, with noise that lets them overlap:
 
     label +1:  (cos t, sin t),  label -1:  (1 - cos t, 1/2 - sin t),  t uniform on [0, pi], plus N(0, 0.3^2 I)
 
-For each draw and power the pseudo-inputs are optimised from the same training inputs. How near they end to
-the decision boundary is measured by the distance of the middle one (median) to the boundary, in units of the
-same distance of the data: 0 is on the boundary, 1 is as far as the data are. Distances are in standardised
-inputs, boundaries (predictive probability 1/2) those inside the rectangle of the data. A probability near 1/2
-would not do as a measure: far from all data it is 1/2 too.
+For each draw and power the pseudo-inputs are optimised from the same training inputs. The measure is their
+median distance to the decision boundary, divided by the median distance of the data: 0 is on the boundary, 1
+is as far as the data. Distances are in standardised inputs. The boundary (predictive probability 1/2) is cut
+at the rectangle of the data. A probability near 1/2 is no measure: far from all data it is 1/2 too.
 """
 
 from __future__ import annotations

@@ -3,10 +3,9 @@
 The paper updates sites a little between steps of Adam on minibatches [Bui et al. 2017, section 4.3]. Here
 every evaluation has converged sites, on all data. Under "as-released" the search is L-BFGS-B, at most 1000
 evaluations of it, and searches that reach this limit say so in their status; under "corrected" it is BFGS,
-which converges (`SEARCHES`). What the paper leaves open: inputs are standardised
-by the training part, a relative jitter of 1e-6 is on Kuu, and a search starts at distinct training inputs
-drawn at random (equal ones would have equal gradients and never part), with variance 1 and lengthscales
-sqrt(D).
+which converges (`SEARCHES`). The paper leaves open the following choices. Inputs are standardised by the
+training rows. Kuu has a relative jitter of 1e-6. A search starts at distinct training inputs drawn at random
+(equal ones would have equal gradients and never separate), with variance 1 and lengthscales sqrt(D).
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ def run_block(
     dataset : Dataset, optional
         The data in this protocol; the made-up set is drawn.
     kept : iterable of dict
-        Records that were made before; those of the block are not made again.
+        Earlier records; those of the block are not repeated.
     """
     protocol = grid["protocol"]
     by_cell = {tuple(record[name] for name in NAMES): record for record in kept}

@@ -1,7 +1,7 @@
 """The aggregation behind every table, figure and verdict: differences, shares won, ranks, means.
 
-An experiment is a (data set, split, M). Powers are only compared on the same experiment; one in which a power
-has no number is left out of that comparison and counted. All scores are better low.
+An experiment is a (data set, split, M). Powers are only compared on the same experiment. One without a number
+of either power is excluded from that comparison and counted. Lower scores are better.
 """
 
 from __future__ import annotations
@@ -198,8 +198,8 @@ def standard_error(numbers: Sequence[float]) -> float:
 def means(fits: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each (data set, M, power), the full GP included: mean and error of every score.
 
-    Means are of the recorded numbers (NLML in nats), over the fits that have one. The full GP comes last, at
-    every M that of the splits with this M; of other splits it is left out.
+    Means are of the recorded numbers (NLML in nats), over the fits that have one. The full GP comes last; its
+    mean at an M is over the splits with this M.
     """
     import pandas as pd
 
@@ -224,9 +224,9 @@ def means(fits: pd.DataFrame) -> pd.DataFrame:
 def short_of_bound(fits: pd.DataFrame) -> dict[str, tuple[int, int, float]]:
     """Map data sets to (splits where the full GP's search fell short, all splits, largest shortfall in nats).
 
-    VFE's energy is nowhere below the full GP's of the same kernel (Titsias 2009, equation 9), so where its
-    minimum is the lower by more than a nat, the full GP's is not the least. Sets without such a split are
-    left out.
+    VFE's energy is nowhere below the full GP's of the same kernel (Titsias 2009, equation 9). If its minimum
+    is lower by more than a nat, the full GP's search did not reach the least energy. Sets without such a
+    split are not in the result.
     """
     short = {}
     for name, of_set in with_numbers(fits).groupby("dataset", sort=False):

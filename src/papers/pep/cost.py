@@ -23,11 +23,11 @@ CELL = ["dataset", "alpha", "m"]
 class Costs:
     """Predicted seconds of fits, from a table of recorded fits: `CELL`, n_train, evaluations and seconds.
 
-    Where no record has the same data set, power and M, a power between 0 and 1 costs what the nearest of
-    these took on the same data set with as many pseudo-points (at the ends a classification needs less
-    quadrature, or none, and takes a third of the time). If ``others``, records of other protocols, have both
-    powers (one protocol, or several alike), it costs so many times more as it does there. Without records of
-    such a power a fit takes its `Searches.evaluations` times `Searches.each`.
+    A fit costs the mean of its records (same data set, power and M). Without any, a power between 0 and 1
+    costs as much as the nearest such power with the same data set and M. (At 0 and 1 a classification needs
+    less quadrature, or none, and takes a third of the time.) If ``others``, records of other protocols, have
+    both powers, the cost is multiplied by their ratio there. Without records of any such power the cost is
+    `Searches.evaluations` times `Searches.each`.
     """
 
     frame: pd.DataFrame
@@ -77,11 +77,11 @@ class Costs:
 class Searches:
     """Predicted evaluations and seconds of searches, all of exact regressions or all of sparse ones.
 
-    The logarithm of the number of evaluations is that of the data set plus that of the power and M, by least
-    squares over the means of recorded fits: a set whose searches are long with few pseudo-points has long
-    ones with many. An evaluation takes a sum of N, N M and N M^2 (exact: N and N^3) with the best
-    coefficients that are not negative; on a set with records so many times that as theirs with the nearest M
-    do.
+    The logarithm of the number of evaluations is an effect of the data set plus an effect of the power and
+    M, by least squares over the means of recorded fits: a set whose searches are long with few pseudo-points
+    has long ones with many. The seconds of an evaluation are a combination of N, N M and N M^2 (exact: N and
+    N^3) with nonnegative coefficients. On a set with records they are scaled by the ratio of recorded to
+    predicted seconds at the nearest M.
     """
 
     frame: pd.DataFrame
@@ -89,8 +89,8 @@ class Searches:
     def evaluations(self, dataset: str, alpha: str, m: int) -> float:
         """Return the mean number of evaluations of a search.
 
-        Interpolated in log M between the numbers of pseudo-points with records, constant beyond them, and
-        never more than some fit needed.
+        The number is interpolated in log M between recorded M, constant beyond them, and at most the recorded
+        maximum. A set without records has the mean effect, a power without records that of the nearest.
         """
         of_sets, of_cells = self._effects
         there = np.exp(of_cells[_nearest(of_cells.index.get_level_values(0), alpha)])

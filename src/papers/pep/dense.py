@@ -1,9 +1,9 @@
 """PEP9 and figure 33: comparison of sparse EP with dense EP for as many pseudo-points as data.
 
-Ionosphere, one split [Bui et al. 2017, appendix I.5]; pseudo-inputs at the distinct training inputs,
-alpha = 1, hyperparameters on a grid. Energy and test NLL beside those of EP on the dense posterior, whose
-sites touch one function value each. Kuu has a relative jitter of `JITTER`, without which long lengthscales
-make it singular: what differs is of its order.
+The data are one split of Ionosphere [Bui et al. 2017, appendix I.5], with pseudo-inputs at the distinct
+training inputs, alpha = 1 and hyperparameters on a grid. Energy and test NLL are compared with those of EP on
+the dense posterior, whose sites touch one function value each. Kuu has a relative jitter of `JITTER`, without
+which long lengthscales make it singular. The differences are of the order of this jitter.
 """
 
 from __future__ import annotations

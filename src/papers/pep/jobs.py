@@ -151,7 +151,7 @@ def block(
     log, data : str
         Paths of the log and of the standard file.
     kept : sequence of dict
-        Records that were made before (`papers.evidence.kept`).
+        Earlier records (`papers.evidence.kept`).
     """
     from papers.data import standard
 

@@ -1,7 +1,7 @@
 """PEP8, the limits of Power EP: alpha = 1 against FITC, alpha -> 0 against VFE, and one pass.
 
-Random problems. The collapsed energy and its predictions are compared with the dense N x N formulas of FITC
-[Snelson & Ghahramani 2006] and VFE [Titsias 2009], written here with nothing of ours but the kernel:
+On random problems, the collapsed energy and its predictions are compared with the dense N x N formulas of
+FITC [Snelson & Ghahramani 2006] and VFE [Titsias 2009], which share only the kernel with the library:
 
     FITC:  log N(y; 0, Q + diag(K - Q) + s^2 I)
     VFE:   log N(y; 0, Q + s^2 I) - tr(K - Q) / (2 s^2)
@@ -170,7 +170,7 @@ def recovered(frame: pd.DataFrame | None) -> list[Block]:
     """Judge PEP8 from rows of `LIMITS`; None means that the study was not run.
 
     The first block decides: FITC at power 1, VFE at 0 and as the limit of small powers, and one pass as
-    the paper prints it. The full step stands beside it.
+    the paper prints it. The second block has the full step.
     """
     if frame is None:
         return [not_made("limits", TEST, "limits.csv (`tilted study limits`)")]
@@ -220,7 +220,7 @@ def _passes(frame: pd.DataFrame, limit: str) -> Iterator[Line]:
 
 
 def line_of(row: str, differences: pd.Series, sound: bool, note: str, accuracy: float = ACCURACY) -> Line:
-    """Return a row that holds if no difference is above ``accuracy`` and ``sound`` is true."""
+    """Return a line that holds if no difference is above ``accuracy`` and ``sound`` is true."""
     if differences.empty:
         return Line(row, QUANTITY, "excess", note="not computed")
     low, high = float(differences.min()), float(differences.max())

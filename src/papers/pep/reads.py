@@ -79,9 +79,9 @@ def lacking(job: Job, frame: pd.DataFrame) -> Job:
     Parameters
     ----------
     job : Job
-        One of another kind comes back as it is; so does a grid none or all of whose lines are there.
+        A job of another kind is returned unchanged, and so is a grid with all or none of its rows recorded.
     frame : pandas.DataFrame
-        Lines of what `made_by` says.
+        The recorded rows that `made_by` selects.
     """
     if job.kind not in ("pep_regression", "pep_classification"):
         return job

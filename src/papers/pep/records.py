@@ -1,25 +1,25 @@
 """The committed records of the Power-EP paper: those that jobs add fits to, and `STUDIES`, all of them.
 
-`REGRESSION`, a fit a line:
+`REGRESSION` has a row for each fit:
 
 ``dataset, split, alpha, m, start``
     which fit: "synthetic" (split is the number of the drawn set) or a regression set; the power as text,
     "full" for exact regression, whose m is 0; where the search started (`papers.pep.regression.STARTS`);
 ``protocol``
-    how it searched (`papers.pep.regression.SEARCHES`); lines without it are "as-described";
+    how it searched (`papers.pep.regression.SEARCHES`); rows without it are "as-described";
 ``nlml, smse, smll``
     the negative log evidence that was minimised, and the scores, of standardised targets; empty if failed;
 ``evaluations, outcome, message, seconds``
     ``ok``, ``stopped`` (numbers, but the search did not converge) or ``failed`` (no numbers), why, and
     processor seconds.
 
-`CLASSIFICATION` has ``protocol`` (`papers.data.classification`) in place of ``start``; its set "banana" is
-drawn; ``nlml`` is the energy, a bound at power 0; scores are ``error``, the share of wrong test labels, and
+`CLASSIFICATION` has ``protocol`` (`papers.data.classification`) in place of ``start``. Its set "banana" is
+drawn. ``nlml`` is the energy, a bound at power 0. Scores are ``error``, the share of wrong test labels, and
 ``nll``, nats a test point. `TOY` has exact regressions, whose ``lengthscales`` are text with colons between
-them. `DIGITS` has a measurement of a training a line: the training and its length; steps so far, and
-processor seconds of the training so far, without the clustering and the measurements; share of errors and
-mean log p(y*) in nats on the test set, the last batch's estimate of the log evidence; kernel; updates of
-sites left out and steps refused so far.
+them. `DIGITS` has a row for each measurement of a training: the training and its length; steps so far;
+processor seconds so far, without the clustering and the measurements; share of errors and mean log p(y*) in
+nats on the test set; the last batch's estimate of the log evidence; kernel; skipped updates of sites and
+refused steps so far.
 """
 
 from __future__ import annotations
@@ -145,10 +145,10 @@ def again(repeat: Callable[[Line, str | None], Line], lines: pd.DataFrame, conte
 def beside(study: Study, line: Line, today: Line) -> Outcome:
     """Compare a fit repeated from scratch with its record: NLML in nats, scores as in `differences`.
 
-    Neither times nor what the search said is compared; a fit that failed fails again. Ends whose energies
-    differ by `WANDERING` at most are rounding's if no score differs by more than the root of that difference
-    (of `RESOLVED` at least), nor the test error by more than a row beside; ends further apart are, whatever
-    the scores, if a search was cut off.
+    Times and messages of the search are not compared. A fit that failed has to fail when repeated. Energies
+    that differ by at most `WANDERING` count as rounding if no score differs by more than the root of the
+    difference (at least `RESOLVED`); the test error may differ by one more row. Larger differences count as
+    rounding if a search was cut off, whatever the scores.
     """
     if line["outcome"] == FAILED == today["outcome"]:
         return Outcome(SCRATCH, PASSED, math.nan, note="fails again")

@@ -1,9 +1,9 @@
 """The regression experiments of the Power-EP paper: a record for each (data set, split, alpha, M, start).
 
-What the paper leaves open is decided here: inputs and targets standardised by the training part, a relative
-jitter of 1e-6 on Kuu, and where a search starts (`STARTS`; by default at training inputs drawn at random,
-variance 1, lengthscales sqrt(D) and noise 0.1). Under the protocol "as-described" a search is L-BFGS-B and
-stops at the paper's 2000 evaluations; under "converged" it is BFGS with a full matrix and goes on until its
+The paper leaves open the following choices. Inputs and targets are standardised by the training rows. Kuu has
+a relative jitter of 1e-6. A search starts at one of `STARTS`: by default at training inputs drawn at random,
+variance 1, lengthscales sqrt(D) and noise 0.1. Under the protocol "as-described" a search is L-BFGS-B and
+stops at the paper's 2000 evaluations. Under "converged" it is BFGS with a full matrix and goes on until its
 next step is expected to gain less than 1e-5 nats.
 """
 
@@ -150,7 +150,7 @@ def run_block(
     dataset : Dataset, optional
         The data; the made-up ones are drawn.
     kept : iterable of dict
-        Records that were made before; those of the block are not made again.
+        Earlier records; those of the block are not repeated.
     """
     protocol = grid["protocol"]
     by_cell = {tuple(record[name] for name in NAMES): record for record in kept}
@@ -298,11 +298,11 @@ def attempted(
     Parameters
     ----------
     fit : callable
-        Makes a fit, which has a ``status``.
+        Returns a fit, which has a ``status``.
     test : callable
         Fit -> ``scores``, ``hyperparameters`` and ``status``.
     scores : tuple of str
-        What a failed fit has none of; its reason is in ``status.message``.
+        Names of the scores; a failed fit has none of them, and its reason in ``status.message``.
     """
     fitted: FitT | None = None
     began = time.process_time()

@@ -1,7 +1,7 @@
 """The compared scores, the names of data sets and powers, and the coverage of a frame of fits.
 
-A fit that failed has no number; one whose search stopped before it converged has. Only fits from the default
-initial values are compared, the others belong to the study of initial values.
+A fit that failed has no number. A fit whose search stopped before it converged has one. Only fits from the
+default initial values are compared; the others belong to the study of initial values.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class About(NamedTuple):
     """File stem, title and introduction of the tables and figures of one kind of experiments.
 
-    Files of the protocol ``plain`` have the stem alone, those of others are named after it.
+    Files of the protocol ``plain`` have the stem as their name; other protocols add their own name to it.
     """
 
     stem: str
@@ -87,9 +87,9 @@ def write(
     printed : sequence of Printed
     folder : str or Path
     made : sequence of str
-        Lines that say what made the fits (`standing.note`).
+        Lines about the origin of the fits (`standing.note`).
     about : About
-        Title and introduction, and what the files are called.
+        Title, introduction and file names.
     more : sequence of str
         Lines of a further section of the page.
     """

@@ -6,8 +6,8 @@ where its 1000 training points come from). Nothing is standardised: the truth is
 units of the data. Learned hyperparameters maximise the evidence, from the start and with the search of the
 other regressions (`papers.pep.regression`).
 
-Sets are the units of what is shown: differences, learned - true, are of one set and one number of training
-points. A set in which one of the two fits failed is left out of them and counted. All scores are better low.
+The units are sets: a difference, learned - true, is of one set and one number of training points. A set in
+which one of the two fits failed has no difference and is counted. Lower scores are better.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Accuracy of EP's predictive distributions given the constrained minimum, against rejection sampling.
 
-Random problems: functions from their priors at random points, random noise and lengthscale, K = 1 or 2
-constraints in 1 or 2 dimensions, x* from `bayesopt.optima`. Compared at random inputs: means and standard
-deviations of f and of every constraint, and the acquisition function of this one x*, which rejection sampling
-gives by the same difference of log variances. Beside that the same moments of f and of the constraints at the
-points and at x* themselves, where no factor at x comes in: what EP alone does. And each of the two steps to
-an input alone: q there before the factor at x, against the draws before it; and that factor by (35) to (37)
-on the draws' own moments before it, which an EP without any error would have.
+Problems are random: functions from their priors at random points, random noise and lengthscale, K = 1 or 2
+constraints in 1 or 2 dimensions, x* from `bayesopt.optima`. At random inputs the comparison has means and
+standard deviations of f and of every constraint, and the acquisition function of this x*. Rejection sampling
+gives the latter by the same difference of log variances. The moments at the points and at x* are compared
+too: no factor at x enters there, so they test EP alone. Finally each of the two steps to an input is tested
+alone. The first is q before the factor at x, against the draws before it. The second is that factor by (35)
+to (37), applied to the draws' own moments, which an EP without any error would have.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def _missing() -> Block:
 def _shares(
     lines: pd.DataFrame, fine: pd.Series, quantity: str, needed: float, status: str = ""
 ) -> list[Line]:
-    """Return a row for each family: the share of its problems that are fine, and its status."""
+    """Return a line for each family: the share of its problems that are fine, and its status."""
     shares = []
     for family, of_family in fine.groupby(lines["family"], sort=False):
         hits, n = int(of_family.sum()), len(of_family)

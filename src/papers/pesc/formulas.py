@@ -1,12 +1,12 @@
 """PESC3, tested by computation: the last Gaussian has the moments of (35) [PESC supplement, section 5].
 
-Random means and variances of f(x), f(x*) and K constraints before the last factor. Given x, (35) is
+The moments of f(x), f(x*) and K constraints before the last factor are random. Given x, (35) is
 
     N(f(x), f(x*), c(x)) [1 - 1(f(x) < f(x*)) prod_k 1(c_k(x) > 0)] / Z,
 
-whose marginals are a Gaussian times what the other variables leave of the bracket, in closed form. Their
-means and variances by quadrature stand against (37) as `docs/paper-entropy-search.md` corrects it, which is
-what `tilted.bayesopt.nfcpd.finish` computes.
+whose marginals are a Gaussian times the bracket integrated over the other variables, in closed form. Their
+means and variances by quadrature are compared with (37) as corrected in `docs/paper-entropy-search.md`, which
+`tilted.bayesopt.nfcpd.finish` computes.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def gp(repeat: int) -> Problem:
     Raises
     ------
     RuntimeError
-        If 100 draws have no such.
+        If none of 100 draws has that.
     """
     rng = np.random.default_rng([0, repeat])
     nothing = np.empty((0, 2)), np.empty(0)
@@ -134,7 +134,7 @@ def searched(
 def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any], Sequence[Outcome]]]:
     """Repeat searches, each once for all its rows and up to the last of them (`Again`).
 
-    Those of the rule `CHAOTIC` need not end where they did.
+    Searches by the rule `CHAOTIC` may end elsewhere.
     """
     for (name, repeat, rule), of_search in frame.groupby(["problem", "repeat", "rule"], sort=False):
         of_search = of_search.sort_values("evaluations")

@@ -35,7 +35,7 @@ def draw(
     Parameters
     ----------
     seed : int
-        Of three generators: training points, flips, and test points, none of which depends on the others.
+        Seed of three independent generators: training points, flips, and test points.
     n_train_per_class : int
     flips : float in [0, 1]
         Share of training labels flipped: exactly ``round(2 flips n_train_per_class)``.

@@ -101,7 +101,7 @@ def _mean(records: list[dict[str, Any]]) -> dict[str, Any]:
 def chosen(tried: Iterable[Mapping[str, Any]]) -> dict[str, tuple[float, float]]:
     """Return method -> (value, lengthscale) of the best row; ValueError for a method without any score.
 
-    Error rates of as many wrong labels are equal, whatever their last digits; of equal lines the first is it.
+    Error rates of equally many wrong labels count as equal. The first of equal rows wins.
     """
     of_methods: dict[str, list[Mapping[str, Any]]] = {}
     for line in tried:

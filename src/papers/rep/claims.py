@@ -105,7 +105,7 @@ def _not_run(name: str, row: str, unit: str) -> Block:
 def _compared(
     fits: pd.DataFrame, cells: Sequence[Cell], name: str, others: tuple[str, ...], rep: tuple[str, ...]
 ) -> Block:
-    """Compare other methods with REP; adjust p-values over all readings and keep each row's best reading."""
+    """Compare other methods with REP; adjust p-values over all readings, keep each row's best reading."""
     of_rows = [[_error_drafts(fits, cell, method, rep) for method in others] for cell in cells]
     lines = iter(tested([draft for row in of_rows for drafts in row for draft in drafts]))
     best: list[Line] = []
@@ -113,7 +113,7 @@ def _compared(
         by_other = [[next(lines) for _ in drafts] for drafts in row]
         readings = max(map(len, by_other))
         # a method that was not run has one line
-        padded = [rows * (readings // len(rows)) for rows in by_other]
+        padded = [judged * (readings // len(judged)) for judged in by_other]
         best += max(zip(*padded, strict=True), key=_favour)
     remarks = [_not_converged(fits, cell, (*others, *rep)) for cell in cells]
     remarks += [_lengthscales(fits, cell, (*others, *rep)) for cell in cells]
@@ -211,7 +211,7 @@ def converges(fits: pd.DataFrame, protocol: Protocol) -> list[Block]:
 
 
 def _undecided(line: Line) -> Line:
-    """Replace a missing status by undecided: both methods converged, but on too few sets."""
+    """Replace a missing status of a line by undecided: both methods converged on too few sets."""
     missing = line.sample.status == MISSING
     return replace(line, sample=Inference(UNDECIDED), general=Inference(UNDECIDED)) if missing else line
 
@@ -223,7 +223,7 @@ def _convergence(runs: pd.DataFrame) -> tuple[float, float]:
 
 
 def _share(row: str, runs: pd.DataFrame, outcome: str, status: str, note: str = "") -> Line:
-    """Return a row: the share of runs with an outcome."""
+    """Return a line: the share of runs with an outcome."""
     hits, n = int((runs["outcome"] == outcome).sum()), len(runs)
     if not n:
         return Line(row, f"runs {outcome}", "share", note="not run")
@@ -244,7 +244,7 @@ def _unconverged(runs: pd.DataFrame) -> tuple[int, int]:
 
 
 def _sometimes(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
-    """Return a row: yes if a run diverged, no if divergence is shown to be rarer than a limit."""
+    """Return a line: yes if a run diverged, no if divergence is shown to be rarer than a limit."""
     diverged, unsettled = _unconverged(runs)
     rare = len(runs) and share_interval(unsettled, len(runs))[1] < SOMETIMES
     status = YES if diverged else (NO if rare else UNDECIDED)

@@ -1,7 +1,8 @@
 """The methods against the exact posterior of 400 points, by long-run elliptical slice sampling.
 
-On a training set of the made-up problem, all at the lengthscale that cross-validation chose for EP, with the
-parameters it chose for each. Reference of the sampler: EP's sites by the engine, to a power (`tilted.exact`).
+All methods run on a training set of the made-up problem, at the lengthscale that cross-validation chose for
+EP and with the parameter that it chose for each. The sampler's reference is EP's sites by the engine, raised
+to a power (`tilted.exact`).
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def study(
     ----------
     flips : float
     split : int
-        Of the made-up set; starts the sampler too.
+        Split of the made-up set; also the seed of the sampler.
     chosen : dict
         Method -> (value, lengthscale), as `choice.chosen` has it; the lengthscale is EP's.
     effort : dict

@@ -1,10 +1,10 @@
 """The methods of the relaxed-EP paper's experiments, and their outcomes [Qi & Guo 2012].
 
-EP, Power EP and REP are sequential sweeps without rescue, as the paper describes them, up to a limit; one
-that diverges ends at its last proper posterior. There is no released code. What the paper leaves open: REP is
-run with the three meanings of its divergence, relaxations held after ten sweeps (``rep-as-described`` is what
-is printed: eq. 36, step (e), searched to the end); EP is also run with plain damping, and EP and REP by this
-package's engine.
+EP, Power EP and REP are sequential sweeps without rescue, as the paper describes them, up to a limit. A run
+that diverges ends at its last proper posterior. There is no released code, and the paper leaves choices open.
+REP is run with the three meanings of its divergence, with relaxations held after ten sweeps. The printed
+version is ``rep-as-described``: eq. 36, step (e), searched to the end. EP is also run with plain damping, and
+EP and REP also by this package's engine.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Outcome(NamedTuple):
     outcome : str
         One of ``textbook.OUTCOMES``.
     sweeps : int
-        Whole ones.
+        Number of complete sweeps.
     changes : array
         Of the weights in each sweep; empty for the engine.
     reason : str

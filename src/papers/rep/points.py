@@ -2,16 +2,16 @@
 
 The paper does not list its points. ``points(None)`` is a set of that kind (`BASE`): two points of class +1 on
 the left, two of class -1 on the right, and far on the right a fifth that is labelled +1. ``points(seed)`` is
-one of any number of variations, each coordinate uniform on a range that holds the base set's:
+a random variation, with each coordinate uniform on a range that contains the base set's:
 
     two points of class +1   first coordinate on [-2, -1], second on [-1, 1]
     two points of class -1   first coordinate on [1, 2],   second on [-1, 1]
     the mislabelled one      first coordinate on [3, 6],   second on [-2, 2]
 
-So the first four are separated by the line through the origin on which the first coordinate is 0, and the
-fifth is on the wrong side of it. All methods have the linear kernel, by sequential sweeps to convergence; the
-exact posterior of the weights is known in closed form. Errors are the paper's: mean squared differences of
-the entries of mean and covariance.
+The line on which the first coordinate is 0 separates the first four points, and the fifth is on its wrong
+side. All methods use the linear kernel and run sequential sweeps to convergence. The exact posterior of the
+weights has a closed form. Errors are the paper's: mean squared differences of the entries of mean and
+covariance.
 """
 
 from __future__ import annotations

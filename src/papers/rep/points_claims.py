@@ -2,8 +2,8 @@
 
 Parameters (u; c and, under ``corrected``, the reading) are chosen on one half of the random sets, where the
 mean logarithm of both errors is smallest, and judged on the other half; then the halves change places. The
-paper speaks of one set, of which it shows a picture: the base set, drawn after that picture, stands beside,
-with the parameters that are best on it, as the paper chose its own.
+paper has one set, which it shows in a figure. A second block judges the base set, read off that figure, with
+the parameters that are best on it, as the paper chose its own.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _draft(row: str, difference: pd.Series, note: str = "") -> Draft:
 
 
 def _range(logs: pd.DataFrame, protocol: Protocol) -> Line:
-    """Return a row: decades of c at which both errors are smaller than EP's by more than the margin."""
+    """Return a line: decades of c at which both errors are smaller than EP's by more than the margin."""
     widths = {method: _decades(logs, method) for method in protocol.rep}
     best = max(widths, key=lambda method: widths[method].mean())
     note = f"{best.removeprefix('rep-')}: {widths[best].mean():.2f} decades on average"

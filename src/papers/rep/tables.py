@@ -69,10 +69,10 @@ def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path, provenance: 
     Parameters
     ----------
     frames : mapping
-        Study -> its lines.
+        Study -> its rows.
     folder : path
     provenance : list of str
-        Lines at the end.
+        Last lines of the page.
     """
     return [
         write_csv(Path(folder, FILES[0]), summary(frames[FITS])),

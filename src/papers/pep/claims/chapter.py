@@ -41,9 +41,9 @@ class Evidence(NamedTuple):
         Protocol -> compared regressions, classifications.
     published : Published
     frames : mapping
-        Study -> its lines, or None where it was not made.
+        Study -> its rows, or None if it was not run.
     notes : mapping
-        Study -> lines that say what made it.
+        Study -> lines of text about its origin.
     """
 
     regressions: Mapping[str, pd.DataFrame]

@@ -1,8 +1,8 @@
 """The claims about comparisons of powers on the UCI sets, PEP4 to PEP7 [Bui et al. 2017, sections 4.2, 4.3].
 
-Each function takes compared fits (`scores.compared`) and gives blocks, the deciding one first. Beside a
-verdict stand the same rows among the experiments whose searches all converged and on splits that every set
-has, on how many data sets the first power is better, and what single M say, on the made-up sets too.
+Each function takes compared fits (`scores.compared`) and returns blocks, the deciding one first. Further
+blocks repeat its rows for experiments whose searches all converged, and for splits that every set has. Others
+count the data sets on which the first power is better, and compare at single M, also on the made-up sets.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def converged(sets: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 def coverage(tables: Iterable[pd.DataFrame | pd.Series], claim: str) -> dict[str, int]:
     """Return the smallest number of data sets that any of some comparisons of experiments covers.
 
-    A set counts if as many splits as the claim asks for as ``units`` have every M of `REQUIRED`.
+    A set counts if at least the claim's ``units`` of splits have every M of `REQUIRED`.
     """
     required = set(REQUIRED[claim])
     n_sets = []
@@ -90,7 +90,7 @@ NAMED = dict.fromkeys(("PEP4", "PEP5"), ("0", "0.5", "1")) | {"PEP6": ("0", "0.5
 def settled(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
     """Select the fits at each set's M that enough splits have with every power of `NAMED`; all if none.
 
-    Enough is what the claim asks for as ``units``: a set that comes in by parts is not looked at before.
+    Enough is the ``units`` of the claim, so a set that arrives in blocks enters only once it has that many.
     """
     named = sets[sets["alpha"].isin(NAMED[claim])]
     every = named.groupby(["dataset", "m", "split"])["alpha"].nunique() == len(NAMED[claim])
@@ -130,8 +130,8 @@ def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
 def _alike(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
     """Select the fits at every M of `REQUIRED` on the split numbers that all sets with enough of them share.
 
-    Each split number is of the same experiments there, and each set weighs the same. Nothing if these are all
-    the experiments there are.
+    Each split number then has the same experiments, and each set the same weight. The result is empty if no
+    experiment is left out.
     """
     sets = scores.sparse(sets)
     complete = with_every_m(sets[sets["m"].isin(REQUIRED[claim])])

@@ -64,7 +64,7 @@ def name_of_pair(line: Printed | Counted) -> str:
 
 
 def at_each_m(sets: pd.DataFrame, pairs: Sequence[Printed]) -> Block:
-    """Return shares of experiments won at each M, on the splits with every M that enough splits have."""
+    """Test shares of experiments won at each M, on the splits with every M that enough splits have."""
     drafts: list[Draft] = []
     for line in pairs:
         both = sets[sets["alpha"].isin((line.first, line.second))]
@@ -86,8 +86,8 @@ SET_BY_SET = "better or worse on a data set: t over its splits of the share agai
 def set_by_set(sets: pd.DataFrame, counts: Iterable[Counted], claim: str) -> Block:
     """Judge whether the first power is better on at least as many data sets as printed.
 
-    Sets that were not run, or that show neither, could be either: yes if without them the printed number is
-    reached, no if with all of them it is not.
+    A set that was not run, or is undecided, could be either. The status is yes if the printed number is
+    reached without such sets, and no if it is not reached with all of them.
     """
     lines = [line for line in counts if line.claim == claim]
     groups = {name: sets[sets["dataset"] == name] for name in scores.datasets(sets)}
@@ -102,7 +102,7 @@ def set_by_set(sets: pd.DataFrame, counts: Iterable[Counted], claim: str) -> Blo
 
 
 def _counted(line: Counted, judged: dict[str, Line]) -> Line:
-    """Return a row that counts data sets, from the rows of the pair on each of them."""
+    """Return a line that counts data sets, from the lines of the pair on each of them."""
     statuses = {name: of_set.sample.status for name, of_set in judged.items()}
     row, quantity = f"{line.score}: {name_of_pair(line)}", "data sets on which it is better"
     better, worse = ([name_of(name) for name, x in statuses.items() if x == wanted] for wanted in (YES, NO))

@@ -48,7 +48,7 @@ def covered(fits: pd.DataFrame) -> str:
 
 
 def worst_lines(drafts: Iterable[Draft]) -> tuple[Line, ...]:
-    """Test a family and return, for each (row, quantity), the least favourable row."""
+    """Test a family and return, for each (row, quantity), the least favourable line."""
     return _worst_of(tested(list(drafts)))
 
 
@@ -100,7 +100,7 @@ def approaches_full(fits: pd.DataFrame) -> list[Block]:
 def sets_at_every_m(fits: pd.DataFrame) -> int:
     """Count the sets with the full GP and a power at `SMALLEST`, at every other M that was run, and at N.
 
-    The fewest, over the powers that were run; a fit that failed is none.
+    Return the smallest count over the powers that were run. A failed fit does not count.
     """
     scored = scores.with_numbers(fits)
     sizes = {SMALLEST, *scores.sparse(fits)["m"], *fits["n_train"]}
@@ -147,7 +147,7 @@ def overestimates(fits: pd.DataFrame) -> list[Block]:
 def _excess_lines(fits: pd.DataFrame, fraction: float = 1.0) -> tuple[Line, ...]:
     """Return for each power its largest excess, and a fraction of it against the excess at M = N.
 
-    Without that the largest excess is shown only: at the M that were not run there may be a larger one.
+    Without a fit at M = N the largest excess is for display only: M that were not run may have a larger one.
     """
     cells = by_set(fits, NLML)
     sizes = scores.made_up(fits)["n_train"].unique()
@@ -160,15 +160,15 @@ def _excess_lines(fits: pd.DataFrame, fraction: float = 1.0) -> tuple[Line, ...]
         for draft in of_power
     ]
     lines = tested(drafts)
-    rows: list[Line] = []
+    chosen: list[Line] = []
     for alpha, of_power in excesses.items():
         of_row = [line for line in lines if line.row == f"α = {alpha}"]
         peak = max(range(len(of_power)), key=lambda k: _mean(of_power[k]))
         largest = Group(of_row[: len(of_power)], every=False).line()
         at_all = of_row[len(of_power) + peak]
         for_display = shown([largest]) if at_all.sample.status == MISSING else ()
-        rows += [*(for_display or [largest]), at_all]
-    return tuple(rows)
+        chosen += [*(for_display or [largest]), at_all]
+    return tuple(chosen)
 
 
 def _mean(draft: Draft) -> float:
@@ -205,8 +205,8 @@ def _at_all_data(cells: BySet, alpha: str, n: int, peak: Draft, fraction: float)
 def intermediate_best(fits: pd.DataFrame) -> list[Block]:
     """Judge PEP3: the best power in `INTERMEDIATE` against the others; a set's score is its mean over M.
 
-    Where sets were run to different M, beside it: the same on those that have every M, and there the best one
-    against EP at each M.
+    If sets were run to different M, further blocks repeat the comparison on the sets with every M, and
+    compare the best power with EP at each M.
     """
     made_up = scores.made_up(fits)
     lines, remark = _best_inside(made_up)
@@ -231,7 +231,7 @@ def with_every_m(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def _each_m(made_up: pd.DataFrame) -> Iterator[Draft]:
-    """Yield the best power in the range, by its mean, against EP at each M."""
+    """Yield drafts of the best power in the range, by its mean, against EP at each M."""
     for score in PREDICTIVE:
         table = compare.wide(made_up, score).dropna()
         if (inside := _inside(table)) and "1" in table:
@@ -239,7 +239,7 @@ def _each_m(made_up: pd.DataFrame) -> Iterator[Draft]:
 
 
 def _at_each_m(table: pd.DataFrame, first: str, second: str, score: Score) -> Iterator[Draft]:
-    """Yield the advantage of one power over another at each M of a table made by `compare.wide`."""
+    """Yield drafts of the advantage of one power over another at each M of a table (`compare.wide`)."""
     for m, at in table.groupby(level="m"):
         gain = (at[second] - at[first]).to_numpy(float)
         row = f"{score.name}, M = {m}: α = {first} over α = {second}"

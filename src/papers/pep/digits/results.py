@@ -1,7 +1,7 @@
 """PEP11, figures 31 and 32, ``pep_mnist``: the results of the trainings on the digits.
 
-The paper shows curves and says nothing about them, so there is nothing to be judged. What it says of
-minibatches elsewhere (section 3.9: Power EP is as scalable as variational inference) is judged beside it.
+The paper shows curves without a statement about them, so there is no claim to judge. A further block judges
+its statement in section 3.9 that Power EP is as scalable as variational inference.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class End(NamedTuple):
     alpha : str
     m, steps, n_runs : int
     done : pandas.DataFrame
-        Last measurements of those that got there with numbers; the others failed.
+        Last measurements of the trainings that completed with numbers; the others failed.
     reached : dict
         Level of `LEVELS` -> seconds by seed until the first measurement at or below it (`times`).
     skipped, refused : int
-        Of all together, at their last measurement that has them.
+        Totals over all trainings, at the last measurement that has them.
     """
 
     alpha: str

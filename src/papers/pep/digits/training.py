@@ -2,8 +2,8 @@
 
 A training is a (alpha, M, seed): Power EP by minibatches (`tilted.learning.minibatch`), measured on the test
 set at steps that are about equally far apart in their logarithm [Bui et al. 2017, section 3.9 and appendix
-I.4]. The paper gives neither the batches nor the rates nor where it starts; what is done is in the constants
-below and in docs/paper-power-ep.md.
+I.4]. The paper gives neither the batches nor the rates nor the starting points. The choices made here are in
+the constants below and in docs/paper-power-ep.md.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def run(
     m : int
         Number of pseudo-points.
     seed : int
-        Of the first pseudo-inputs and of the order of the data.
+        Seed of the first pseudo-inputs and of the order of the data.
     steps : int
     training : Training, optional
         Its ``steps`` and ``seed`` are not used.
@@ -82,13 +82,13 @@ def run(
     Yields
     ------
     line : dict
-        Of `records.DIGITS`; None for what a failure left without a number. A training that fails ends with
-        such a line, after a measurement that fails it goes on.
+        A row of `records.DIGITS`, with None for each missing number. A failed training ends with such a row;
+        after a failed measurement the training continues.
 
     Raises
     ------
     ValueError
-        For a power or numbers of pseudo-points or steps that cannot be.
+        For an invalid power, number of pseudo-points or number of steps.
     """
     problem = Problem(digits.X, digits.y, Probit(), alpha, jitter=JITTER)
     training = replace(training, steps=steps, seed=seed)

@@ -1,8 +1,8 @@
 """Figures of scores against M: figure 3 and figures 11-13 (synthetic sets), 17-22 and 27-30 (UCI sets).
 
-`means` draws means with their standard errors, `traces` every set or split with its mean, a column a power.
-Where not all splits were run with every M, lines of means are broken, the full GP is that of the splits there
-are, and markers are hollow where these are fewer.
+`means` draws means with their standard errors. `traces` draws every set or split and their mean, with a
+column for each power. If some splits lack some M, the lines of means are broken, the full GP is that of the
+available splits, and markers at fewer splits are hollow.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def means(panels: Sequence[Panel], fits: pd.DataFrame, stem: Path, title: str) -
     ----------
     panels : sequence
     fits : pandas.DataFrame
-        All that is drawn, for the line of coverage.
+        All drawn fits, for the text on coverage.
     stem, title : path, str
         Of `style.drawing`; above the figure.
     """
@@ -165,7 +165,7 @@ def real_traces(fits: pd.DataFrame, stem: Path, score: Score) -> None:
 def traces(fits: pd.DataFrame, stem: Path, score: Score, title: str) -> None:
     """Draw every set or split as a thin line, a row a data set, a column a power; the last has all means.
 
-    On the synthetic sets, which are all of one kind, there is one row and a line a set.
+    The synthetic sets, which are all of one kind, share one row with a line for each set.
     """
     if scores.sparse(fits).empty:
         return

@@ -102,13 +102,13 @@ def write(
     Parameters
     ----------
     frames : mapping
-        Study -> its lines; studies may be missing.
+        Study -> its rows; studies may be missing.
     folder : path
 
     Returns
     -------
     list of Path
-        The PNG files; the PDF files stand beside them.
+        The PNG files, which have PDF files next to them.
     """
     drawn = []
     for name in names:
