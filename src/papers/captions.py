@@ -247,8 +247,10 @@ def _is_main(paper: Paper, path: Path) -> bool:
 def claims_of(path: Path, numbered: Mapping[str, set[Place]]) -> tuple[str, ...]:
     """Return the claims, of those with `places`, that a figure belongs to by its file's name."""
     number = re.fullmatch(r"figure(\d+)([a-z]?)(_\w+)?", path.stem)
-    ours = (int(number[1]), number[2]) if number else (0, "")
-    return tuple(name for name, of_claim in numbered.items() if any(_same(ours, place) for place in of_claim))
+    figure_number = (int(number[1]), number[2]) if number else (0, "")
+    return tuple(
+        name for name, of_claim in numbered.items() if any(_same(figure_number, place) for place in of_claim)
+    )
 
 
 def _same(ours: Place, theirs: Place) -> bool:

@@ -49,7 +49,7 @@ NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(100)
 
 
 class Fold(NamedTuple):
-    """Standardised training rows, and test rows in the same units; a unit of the target is ``scale``."""
+    """Standardised training rows, and test rows in the same units; ``scale`` is one unit of the target."""
 
     number: int
     task: str
@@ -63,10 +63,10 @@ class Fold(NamedTuple):
 
 def names(task: str, chosen: Collection[str] = ()) -> list[str]:
     """List EP and the chosen methods, or all methods of a task except the slow one."""
-    known = [name for name in TITLES if name != "gp" or task == REGRESSION]
-    if unknown := sorted(set(chosen) - set(known)):
-        raise ValueError(f"no method {', '.join(unknown)} for {task}; there are {', '.join(known)}")
-    return [name for name in known if name == "ep" or (name in chosen if chosen else name != SLOW)]
+    available = [name for name in TITLES if name != "gp" or task == REGRESSION]
+    if unknown := sorted(set(chosen) - set(available)):
+        raise ValueError(f"no method {', '.join(unknown)} for {task}; there are {', '.join(available)}")
+    return [name for name in available if name == "ep" or (name in chosen if chosen else name != SLOW)]
 
 
 def fit(method: str, fold: Fold, ep: tilted.Fit | None, at_ep: bool = False) -> tilted.Fit:

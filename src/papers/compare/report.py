@@ -55,13 +55,13 @@ def summarise(data: Table, outcomes: Sequence[Row], failures: list[Row], margin:
             "failed": failed,
             "folds": len(own) + failed,
         }
-    first, *others = [name for name in TITLES if name in rows] or [""]
+    first, *rivals = [name for name in TITLES if name in rows] or [""]
     if not first:
         raise ValueError(f"every method failed on every fold: {failures[0]['reason']}")
     spread = 1.0 if data.task == CLASSIFICATION else float(np.std(data.y))
-    differences = compare(frame, others, first, "loss", margin)
+    differences = compare(frame, rivals, first, "loss", margin)
     take, sentence = recommend(rows, first, differences, margin)
-    differences += compare(frame, others, first, "error", ERROR_MARGIN * spread)
+    differences += compare(frame, rivals, first, "error", ERROR_MARGIN * spread)
     (guess,) = compare(frame, [BASELINE], take, "loss", margin)
     p_value = 1.0 if guess["p"] is None else guess["p"]
     if guess["folds"] >= FEWEST_FOLDS and not (guess["mean"] > 0 and p_value < ALPHA):
@@ -123,8 +123,8 @@ def recommend(rows: dict[str, Row], first: str, differences: list[Row], margin: 
         sentence = f"Take **{take}**: it is shown to be better than {first}, by {gain:.3g} nats a test row."
     elif verdicts:
         sentence = f"Take **{take}**: no other is shown to be better by as much as matters ({margin:g} nats)."
-        alike = [name for name in verdicts if verdicts[name] == "alike"]
-        fast = min(alike, key=lambda name: rows[name]["seconds"], default=first)
+        equivalent = [name for name in verdicts if verdicts[name] == "alike"]
+        fast = min(equivalent, key=lambda name: rows[name]["seconds"], default=first)
         if (share := rows[fast]["seconds"] / rows[first]["seconds"]) < 1.0:
             sentence += f" **{fast}** predicts alike in {share:.2g} of the time."
     lists = {verdict: [n for n, v in verdicts.items() if v == verdict and n != take] for verdict in VERDICTS}

@@ -122,9 +122,9 @@ def _parse(path: Path, content: bytes, about: Description) -> pd.DataFrame:
         text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not UTF-8 text ({error}): save it as a CSV file in UTF-8") from None
-    first, *others = text.partition("\n")[0], *(mark for mark in ";\t|," if mark in text.partition("\n")[0])
-    others = [mark for mark in others if mark != about.delimiter]
-    hint = f" (is the delimiter {others[0]!r}? --delimiter {others[0]!r})" if others else ""
+    first, *marks = text.partition("\n")[0], *(mark for mark in ";\t|," if mark in text.partition("\n")[0])
+    marks = [mark for mark in marks if mark != about.delimiter]
+    hint = f" (is the delimiter {marks[0]!r}? --delimiter {marks[0]!r})" if marks else ""
     if re.match('"?sep=', first):
         raise ValueError(f"{path}: line 1, '{first[:8].strip()}', is a mark for Excel: delete it{hint}")
     layout = {"sep": about.delimiter, "header": None, "skipinitialspace": True, "skip_blank_lines": False}
@@ -202,10 +202,10 @@ def _targets(path: Path, cells: pd.Series, about: Description, remarks: list[str
         remarks.append(f"{name} = {up} is the class +1, {down} is -1")
         return task, np.where(positive, 1.0, -1.0)
     _require_numbers(path, cells, numbers)
-    whole = (numbers >= 0) & (numbers % 1 == 0)
+    are_counts = (numbers >= 0) & (numbers % 1 == 0)
     if task == COUNTS:
-        _require(path, cells, whole, "not a count")
-    elif not task and whole.all():
+        _require(path, cells, are_counts, "not a count")
+    elif not task and are_counts.all():
         raise ValueError(f"every {name} is a whole number: --task counts, or --task regression?")
     return task or REGRESSION, numbers.to_numpy()
 
@@ -261,9 +261,9 @@ def _require_folds(
     if task == CLASSIFICATION:
         few, label = min((int(np.sum(y == label)), label) for label in (1, -1))
         if few < FEWEST_ROWS:
-            said = "; ".join(remarks)
+            remark_text = "; ".join(remarks)
             raise ValueError(
-                f"ten folds need {FEWEST_ROWS} rows of each class; {label:+d} has {few} ({said})"
+                f"ten folds need {FEWEST_ROWS} rows of each class; {label:+d} has {few} ({remark_text})"
             )
         high, low = X[y > 0], X[y < 0]
         alone = (high.min() > low.max()) | (high.max() < low.min())

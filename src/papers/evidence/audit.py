@@ -1,4 +1,4 @@
-"""Findings as files: ``audit.csv`` (a line a claim and protocol), ``audit_rows.csv``, ``audit.md``.
+"""The audit's files: ``audit.csv`` (a row for each claim and protocol), ``audit_rows.csv``, ``audit.md``.
 
 A paper is a `Chapter`; another paper needs its claims judged, its words, and nothing here.
 """
@@ -56,7 +56,7 @@ explains tests, margins and verdicts."""
 
 @dataclass(frozen=True)
 class Chapter:
-    """A paper's part of the audit.
+    """A paper's chapter of the audit.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Chapter:
     legend : str
         Protocols and margins of this paper's claims.
     notes : mapping
-        Claim -> lines below it in ``audit.md``: when its records were made and verified.
+        Claim -> lines of text below it in ``audit.md``: dates of its records and their verification.
     """
 
     heading: str
@@ -100,7 +100,7 @@ def _cell(value: object) -> str:
 
 
 def _summary(finding: Finding) -> tuple[object, ...]:
-    """A line of audit.csv: the numbers are of the row on which the claim is worst off."""
+    """Return a row of audit.csv, with the numbers of the line that is least favourable to the claim."""
     block, line = finding.blocks[0], finding.blocks[0].decisive
     paper = claims.load()[finding.id].paper
     statuses = list(block.rows().values())
@@ -114,24 +114,24 @@ def _summary(finding: Finding) -> tuple[object, ...]:
 
 def _note(finding: Finding) -> str:
     block, line = finding.blocks[0], finding.blocks[0].decisive
-    parts = [f"{block.name}: {_counts(block)}", *_why_not(block)]
+    phrases = [f"{block.name}: {_counts(block)}", *_why_not(block)]
     if line is not None:
-        parts.append(f"numbers of the worst row, {line.row} ({line.quantity}, {line.unit})")
-    parts += [block.remark] if block.remark else []
-    parts += [f"generalising: {block.general_verdict}"] if block.has_general else []
-    parts += [f"{other.name}: {other.verdict}" for other in finding.blocks[1:] if other.rows()]
-    return "; ".join(parts)
+        phrases.append(f"numbers of the worst row, {line.row} ({line.quantity}, {line.unit})")
+    phrases += [block.remark] if block.remark else []
+    phrases += [f"generalising: {block.general_verdict}"] if block.has_general else []
+    phrases += [f"{further.name}: {further.verdict}" for further in finding.blocks[1:] if further.rows()]
+    return "; ".join(phrases)
 
 
 def _counts(block: Block) -> str:
-    """Such as ``yes on 3 of 9 rows, undecided on 1, no data on 5``."""
+    """Return text such as ``yes on 3 of 9 rows, undecided on 1, no data on 5``."""
     statuses = list(block.rows().values())
-    others = [f"{name} on {n}" for name in (NO, UNDECIDED, MISSING) if (n := statuses.count(name))]
-    return ", ".join([f"{YES} on {statuses.count(YES)} of {len(statuses)} rows", *others])
+    phrases = [f"{name} on {n}" for name in (NO, UNDECIDED, MISSING) if (n := statuses.count(name))]
+    return ", ".join([f"{YES} on {statuses.count(YES)} of {len(statuses)} rows", *phrases])
 
 
 def _why_not(block: Block) -> list[str]:
-    """Why nothing was decided, where the verdict is that."""
+    """Return the reason if nothing was decided, else nothing."""
     if block.untestable:
         return [f"not testable: {block.untestable}"]
     short = [f"{name} {n} of {least}" for name, (n, least) in block.lacking.items()]
@@ -139,7 +139,7 @@ def _why_not(block: Block) -> list[str]:
 
 
 def _against(block: Block) -> str:
-    """Where too little was run of a claim that one row against it decides, the rows that are."""
+    """Return text on the rows that are no, if one such row decides although too few were run."""
     rows = block.rows()
     no = [row for row, status in rows.items() if status == NO]
     if not (no and block.is_universal(rows)):
@@ -153,7 +153,7 @@ def _rows(findings: Iterable[Finding]) -> Iterable[tuple[object, ...]]:
             for line in block.lines:
                 first, signs, last = ([getattr(line, n) for n in names] for names in (FIRST, SIGNS, LAST))
                 sample, general = (
-                    [getattr(part, name) for name in SAMPLE] for part in (line.sample, line.general)
+                    [getattr(inference, name) for name in SAMPLE] for inference in (line.sample, line.general)
                 )
                 whose = (finding.id, finding.protocol, block.name)
                 yield (*whose, *first, *sample, *signs, *general, *last)
@@ -169,7 +169,7 @@ def markdown(chapters: Sequence[Chapter]) -> str:
 
 
 def _contents(chapters: Sequence[Chapter]) -> list[str]:
-    """Where each claim and its rows are, an item a paper; anchors as forges make them of headings."""
+    """Return the places of each claim and its rows, an item for each paper, with anchors of headings."""
     lines = []
     for chapter in chapters:
         names = list(_by_claim(chapter))
@@ -216,7 +216,7 @@ def _claims(chapter: Chapter) -> str:
 
 
 def deciding(block: Block) -> list[Line]:
-    """Return the worst line of each row that keeps a claim from holding; where it holds, the worst of all."""
+    """Return the worst line of each row that keeps a claim from holding; if it holds, the worst of all."""
     by_row: dict[str, list[Line]] = {}
     for line in block.lines:
         by_row.setdefault(line.row, []).append(line)
@@ -227,14 +227,14 @@ def deciding(block: Block) -> list[Line]:
 
 def _judged(finding: Finding) -> str:
     """Return the verdict under a protocol, with remarks and the verdicts of the other blocks."""
-    block, *others = finding.blocks
-    parts = [f"**{finding.protocol}: {finding.verdict}** ({_escaped(block)})", *_why_not(block)]
-    parts += [block.remark] if block.remark else []
-    parts += [f"generalising: {block.general_verdict}"] if block.has_general else []
-    parts += [
-        f"{_escaped(other)}: {other.verdict}" for other in others if {*other.rows().values()} - {MISSING}
+    block, *further = finding.blocks
+    phrases = [f"**{finding.protocol}: {finding.verdict}** ({_escaped(block)})", *_why_not(block)]
+    phrases += [block.remark] if block.remark else []
+    phrases += [f"generalising: {block.general_verdict}"] if block.has_general else []
+    phrases += [
+        f"{_escaped(extra)}: {extra.verdict}" for extra in further if {*extra.rows().values()} - {MISSING}
     ]
-    return f"{'; '.join(parts)}."
+    return f"{'; '.join(phrases)}."
 
 
 def _escaped(block: Block) -> str:
@@ -250,7 +250,7 @@ def _deciding_row(finding: Finding, line: Line) -> tuple[str, ...]:
 
 
 def asked(claim: claims.Claim) -> str:
-    """Return whether one row decides, and the least data that may."""
+    """Return text: whether one row decides, and the least data that may decide."""
     of_part = f" of '{claim.universal}'" if isinstance(claim.universal, str) else ""
     universal = f"One row{of_part} that is no decides." if claim.universal else ""
     needed = [_least("", claim.coverage), *(_least(f"under {p}, ", c) for p, c in claim.coverage_of.items())]
@@ -263,7 +263,7 @@ def _least(where: str, coverage: Mapping[str, int]) -> str:
 
 
 def _short(finding: Finding) -> str:
-    """The verdict and how many rows are what."""
+    """Return the verdict and the number of rows with each status."""
     statuses = list(finding.blocks[0].rows().values())
     if statuses and set(statuses) == {MISSING}:
         return f"{finding.verdict} (no data on {len(statuses)})"
@@ -273,13 +273,13 @@ def _short(finding: Finding) -> str:
 
 
 def number(value: float, unit: str) -> str:
-    """An effect in the unit of `UNITS` that tables show; empty for NaN."""
+    """Return an effect in the unit of `UNITS` that tables show; empty for NaN."""
     factor, _, form = UNITS[unit]
     return "" if math.isnan(value) else f"{factor * value:{form}}"
 
 
 def interval(low: float, high: float, unit: str, form: str = "[{}, {}]") -> str:
-    """Both ends as `number` shows them; empty for NaN."""
+    """Return both ends as `number` shows them; empty for NaN."""
     return "" if math.isnan(low) else form.format(number(low, unit), number(high, unit))
 
 

@@ -20,7 +20,7 @@ class Claim(NamedTuple):
     paper : str
         QP, PEP, REP or PESC.
     where, wording : str
-        Place in the paper; the claim as it is made there, in our words.
+        Place in the paper; the claim, paraphrased.
     title : str
         Its name in tables.
     rule : str
@@ -33,12 +33,12 @@ class Claim(NamedTuple):
     coverage_of : mapping
         Protocol -> entries of ``coverage`` that differ there.
     universal : bool or str
-        It says always, never or every: one row that is no decides. Where a part of it says so, text that the
-        names of that part's rows contain.
+        The claim says always, never or every, so one row that is no decides. If only some rows are universal,
+        this is text that their names contain.
     caveat : str
         The limit of a verdict on it.
     ours : bool
-        We make it, at ``where``, and no paper does.
+        The claim is this project's, at ``where``, and not a paper's.
     """
 
     paper: str
@@ -55,7 +55,7 @@ class Claim(NamedTuple):
 
     @property
     def statement(self) -> str:
-        """Who claims it, where and in which words; then the caveat."""
+        """Return the statement: author, place and wording of the claim, then the caveat."""
         claim = f"{'Ours' if self.ours else 'The paper'} ({self.where}): {self.wording}."
         return f"{claim} {self.caveat}".rstrip()
 

@@ -1,7 +1,7 @@
 """Comparisons: lines of the audit from independent units, tested as one family, each with its status.
 
-A line brings its units itself: seeds, splits, data sets, whatever is independent (docs/claims.md). Its
-status, from the estimate of its effect and the smallest effect m that matters, is judged by a rule:
+The units of a line are independent: seeds, splits or data sets (docs/claims.md). Its status follows from the
+estimate of its effect and the smallest effect m that matters, by one of these rules:
 
 ``similar``    yes: two one-sided tests show that the effect is within ±m (Holm); no: the interval lies
                outside ±m
@@ -11,7 +11,7 @@ status, from the estimate of its effect and the smallest effect m that matters, 
                to be within ±m (Holm)
 ``noticeably_higher``  no if it is shown to be within ±m; elsewhere as ``higher``
 
-and else undecided, as is a line from fewer than three units, or from too few that are all equal
+Otherwise a line is undecided, and so is one from fewer than three units, or from too few that are all equal
 (`Estimate.is_sound`).
 """
 
@@ -43,7 +43,7 @@ class Score(NamedTuple):
 
 
 def require_one_protocol(fits: pd.DataFrame) -> None:
-    """ValueError if records of several protocols would be taken for one sample."""
+    """Raise ValueError if records of several protocols would be taken for one sample."""
     protocols = sorted(set(fits["protocol"]))
     if len(protocols) > 1:
         raise ValueError(f"a comparison is of one protocol, not of {', '.join(protocols)}")
@@ -54,7 +54,7 @@ Rule = Callable[[Estimate, float, float, float], str]
 
 
 def similar(estimate: Estimate, p: float, p_equivalent: float, margin: float) -> str:
-    """Status of a row said to be equal."""
+    """Return the status of a row said to be equal."""
     if p_equivalent < ALPHA:
         return YES
     low, high = estimate.interval()
@@ -62,7 +62,7 @@ def similar(estimate: Estimate, p: float, p_equivalent: float, margin: float) ->
 
 
 def not_lower(estimate: Estimate, p: float, p_equivalent: float, margin: float) -> str:
-    """Status of a row whose effect is said not to be below 0, by more than matters."""
+    """Return the status of a row whose effect is said not to be below 0 by more than the margin."""
     low, high = estimate.interval()
     if low >= -margin:
         return YES
@@ -70,14 +70,14 @@ def not_lower(estimate: Estimate, p: float, p_equivalent: float, margin: float) 
 
 
 def higher(estimate: Estimate, p: float, p_equivalent: float, margin: float) -> str:
-    """Status of a row whose effect is said to be above 0."""
+    """Return the status of a row whose effect is said to be above 0."""
     if p < ALPHA:
         return YES if estimate.mean > 0 else NO
     return NO if p_equivalent < ALPHA else UNDECIDED
 
 
 def noticeably_higher(estimate: Estimate, p: float, p_equivalent: float, margin: float) -> str:
-    """Status of a row whose effect is said to be above 0, where a difference that does not matter is none."""
+    """Return the status of a row whose effect is said to be above 0 by more than the margin."""
     return NO if p_equivalent < ALPHA else higher(estimate, p, p_equivalent, margin)
 
 
@@ -94,16 +94,16 @@ class Resampled(NamedTuple):
 
 @dataclass(frozen=True)
 class Draft:
-    """A line before its test.
+    """A `verdicts.Line` before its test.
 
     Attributes
     ----------
     row, quantity, unit : str
         As in `verdicts.Line`.
     sample : array
-        Independent units; fewer than ``fewest`` say nothing.
+        Independent units; fewer than ``fewest`` give no estimate.
     general : array or Resampled
-        Those of the generalising estimand.
+        Units of the generalising estimand.
     margin : float
         The smallest effect that matters.
     judge : callable
@@ -113,7 +113,7 @@ class Draft:
     offset : float
         Added to what is printed: a share is tested as its excess over one half.
     of : str
-        What a unit is.
+        Noun for a unit.
     note : str
     fewest : int
         Two or more.
@@ -133,7 +133,7 @@ class Draft:
     fewest: int = 2
 
     def estimates(self) -> tuple[Estimate | None, Estimate | None]:
-        """On this sample, and generalising; None with too few units, or equal overlapping ones."""
+        """Return the estimates on this sample and generalising; None if equal or too few."""
         sample = estimate(self.sample, self.fewest)
         if not isinstance(self.general, Resampled):
             return sample, estimate(self.general, self.fewest)
@@ -142,7 +142,7 @@ class Draft:
 
 
 def missing(row: str, quantity: str, unit: str, note: str) -> Draft:
-    """A draft without data."""
+    """Return a draft without data."""
     nothing = np.empty(0)
     return Draft(row, quantity, unit, nothing, nothing, math.nan, _never, note=note)
 
@@ -152,18 +152,18 @@ def _never(*arguments: object) -> str:
 
 
 def tested(family: Sequence[Draft], adjust_intervals: bool = False) -> list[Line]:
-    """Lines of one family, in its order, p-values adjusted over it (Holm).
+    """Return the lines of one family, in its order, with p-values adjusted over it (Holm).
 
-    Lines that an interval decides (`not_lower`) are not of the family, unless ``adjust_intervals``.
+    Lines that an interval decides (`not_lower`) are outside the family, unless ``adjust_intervals``.
     """
     estimates = [draft.estimates() for draft in family]
     adjusted = [adjust_intervals or draft.judge is not not_lower for draft in family]
     sample, general = (_inferences(family, [pair[k] for pair in estimates], adjusted) for k in (0, 1))
-    return [_line(*parts) for parts in zip(family, sample, general, strict=True)]
+    return [_line(*arguments) for arguments in zip(family, sample, general, strict=True)]
 
 
 def shown(lines: Iterable[Line]) -> tuple[Line, ...]:
-    """The same lines beside the claim: they decide nothing, and those without data vanish."""
+    """Return the lines with data as lines for display only: they decide nothing."""
     return tuple(
         replace(x, sample=replace(x.sample, status=SHOWN), general=replace(x.general, status=SHOWN))
         for x in lines
@@ -172,7 +172,7 @@ def shown(lines: Iterable[Line]) -> tuple[Line, ...]:
 
 
 def estimate(units: Sequence[float] | np.ndarray, fewest: int = 2) -> Estimate | None:
-    """The t estimate of a mean of independent units; None with too few."""
+    """Return the t estimate of a mean of independent units; None with too few."""
     return statistics.paired_t(units) if len(units) >= fewest else None
 
 
@@ -210,8 +210,8 @@ def _line(draft: Draft, sample: Inference, general: Inference) -> Line:
         few = counted(len(draft.sample), draft.of) if len(draft.sample) else "not run"
         return Line(draft.row, draft.quantity, draft.unit, note=draft.note or few)
     estimated = statistics.paired_t(draft.sample)
-    alike = "" if estimated.sd else " of one value"
-    refused = "" if estimated.is_sound else f"no interval from {counted(estimated.n, draft.of)}{alike}"
+    suffix = "" if estimated.sd else " of one value"
+    refused = "" if estimated.is_sound else f"no interval from {counted(estimated.n, draft.of)}{suffix}"
     return Line(
         row=draft.row,
         quantity=draft.quantity,
@@ -233,17 +233,17 @@ def _line(draft: Draft, sample: Inference, general: Inference) -> Line:
 
 @dataclass(frozen=True)
 class Group:
-    """Lines that say the same at other M or powers, of which one is shown.
+    """Lines that say the same at other M or powers, of which one is displayed.
 
-    ``every``: all have to hold and the worst is shown, of lines that all hold the one with the largest p;
-    else the largest effect is.
+    If ``every``, all lines have to hold, and the worst is displayed; if all hold, that with the largest p.
+    Otherwise the line with the largest effect is displayed.
     """
 
     lines: list[Line] = field(default_factory=list)
     every: bool = True
 
     def line(self) -> Line:
-        """The line that decides, with a note of how many there are; the generalising status is of all."""
+        """Return the line that decides, with a note of their number; its generalising status is of all."""
         chosen = min(self.lines, key=self._place)
         general = chosen.general
         notes = [chosen.note]

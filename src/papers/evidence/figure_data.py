@@ -1,7 +1,7 @@
-"""What a figure shows, as a table: every point, line, bar, area and cell that was drawn in data coordinates.
+"""The content of a figure as a table: all points, lines, bars, areas and cells drawn in data coordinates.
 
-Read from the figure itself, so that it cannot differ from what is seen. Lines across a whole panel (zero,
-a margin) and words are left out.
+The table is read from the figure itself, so it cannot differ from the drawing. Lines across an entire panel
+(zero, a margin) and text are excluded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SIGNS = {r"\leftarrow": "<-", r"\rightarrow": "->", r"\leq": "<=", r"\times": "x
 
 
 class Mark(NamedTuple):
-    """Something drawn: what it is, its name in the legend if it has one, its vertices [n, 2], values [n]."""
+    """A drawn element: its kind, its name in the legend if any, its vertices [n, 2] and values [n]."""
 
     kind: str
     series: str
@@ -41,22 +41,22 @@ class Mark(NamedTuple):
 
 
 def write(figure: Figure, path_stem: str | Path) -> Path:
-    """Write the table beside a figure; one with the other ending is removed."""
+    """Write the table of a figure to a file next to it; remove a file with the other suffix."""
     ending, content = encode(figure)
-    for other in {PLAIN, PACKED} - {ending}:
-        Path(f"{path_stem}.{other}").unlink(missing_ok=True)
+    for stale in {PLAIN, PACKED} - {ending}:
+        Path(f"{path_stem}.{stale}").unlink(missing_ok=True)
     return write_bytes(f"{path_stem}.{ending}", content)
 
 
 def encode(figure: Figure) -> tuple[str, bytes]:
-    """The table as a file: how its name ends (``csv``, large ones ``csv.gz``), and its bytes.
+    """Return the table as a file: its suffix (``csv``, large ones ``csv.gz``) and its bytes.
 
-    Columns panel, kind, series, item, x, y, value: ``item`` numbers what was drawn in a panel, of which
-    (x, y) are the vertices in order, of a bar two opposite corners; ``value`` is a cell's.
+    Columns are panel, kind, series, item, x, y, value. ``item`` numbers the drawn elements of a panel. (x, y)
+    are their vertices in order; a bar has two opposite corners. ``value`` is the value of a cell.
     """
     import pandas as pd
 
-    parts = []
+    frames = []
     for k, axes in enumerate(figure.axes, start=1):
         panel = f"{k} {_words(axes)}".strip()
         for item, mark in enumerate(_marks(axes), start=1):
@@ -64,9 +64,9 @@ def encode(figure: Figure) -> tuple[str, bytes]:
             columns = {"panel": panel, "kind": mark.kind, "series": mark.series, "item": item}
             x, y = mark.vertices.T
             values = empty if mark.values is None else mark.values
-            parts.append(pd.DataFrame(columns | {"x": x, "y": y, "value": values}))
+            frames.append(pd.DataFrame(columns | {"x": x, "y": y, "value": values}))
     header = pd.DataFrame(columns=["panel", "kind", "series", "item", "x", "y", "value"])
-    table = pd.concat(parts, ignore_index=True) if parts else header
+    table = pd.concat(frames, ignore_index=True) if frames else header
     content = table.to_csv(index=False, float_format=DIGITS, lineterminator="\n").encode()
     if len(content) <= LARGE:
         return PLAIN, content
@@ -74,14 +74,14 @@ def encode(figure: Figure) -> tuple[str, bytes]:
 
 
 def _words(axes: Axes) -> str:
-    """Title of a panel and what its axes show."""
+    """Return the title of a panel and the labels of its axes."""
     title = axes.get_title() or axes.get_title(loc="left")
     against = " against ".join(filter(None, (axes.get_ylabel(), axes.get_xlabel())))
     return _plain(": ".join(filter(None, (title, against))))
 
 
 def _plain(text: str) -> str:
-    """A label without the commands of mathematical type."""
+    """Return a label without the commands of mathematical type."""
     for command, sign in SIGNS.items():
         text = text.replace(command, sign)
     return " ".join(re.sub(r"\\math\w+|[${}\\]", "", text).split())
@@ -125,7 +125,7 @@ def _cells(values: np.ndarray | None, x: np.ndarray, y: np.ndarray) -> Mark:
 
 
 def _centres(image: AxesImage) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates of the cells of an image, rows first."""
+    """Return the coordinates of the cells of an image, rows first."""
     left, right, bottom, top = image.get_extent()
     rows, columns = image.get_size()
     x = left + (np.arange(columns) + 0.5) * (right - left) / columns
@@ -139,11 +139,11 @@ def _filled(values: ArrayLike) -> np.ndarray:
 
 
 def _names(axes: Axes) -> Callable[[Artist], str]:
-    """What an artist is called: its own label, that of its group, or that of its colour in a legend."""
+    """Return a function that names an artist: by its label, its group's, or its colour's in a legend."""
     grouped = {
-        id(part): str(group.get_label())
+        id(member): str(group.get_label())
         for group in axes.containers
-        for part in [*_flat(group), *group]
+        for member in [*_flat(group), *group]
         if not str(group.get_label()).startswith("_")
     }
     legends = [*axes.figure.legends, *(legend for a in axes.figure.axes if (legend := a.get_legend()))]
@@ -162,15 +162,15 @@ def _names(axes: Axes) -> Callable[[Artist], str]:
 
 
 def _flat(group: Iterable[object]) -> Iterator[object]:
-    for part in group:
-        if isinstance(part, tuple):
-            yield from _flat(part)
-        elif part is not None:
-            yield part
+    for item in group:
+        if isinstance(item, tuple):
+            yield from _flat(item)
+        elif item is not None:
+            yield item
 
 
 def _colour(artist: Artist | None) -> str | None:
-    """Colour of an artist as text; None where it has none or several."""
+    """Return the colour of an artist as text; None where it has none or several."""
     from matplotlib.colors import to_hex
 
     for getter in ("get_color", "get_facecolor", "get_edgecolor"):

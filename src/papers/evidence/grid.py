@@ -18,7 +18,7 @@ TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def grid(header: Sequence[str], align: str, cells: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of an aligned Markdown pipe table; ``align`` has an ``l`` or ``r`` a column."""
+    """Return the lines of an aligned Markdown pipe table; ``align`` has an ``l`` or ``r`` for each column."""
     rows = [tuple(_plain(text).replace("|", r"\|") for text in row) for row in (header, *cells)]
     widths = [max(3, *(len(row[k]) for row in rows)) for k in range(len(header))]
     rules = ["-" * w if side == "l" else "-" * (w - 1) + ":" for w, side in zip(widths, align, strict=True)]
@@ -34,7 +34,7 @@ def _line(row: Sequence[str], widths: Sequence[int], align: str) -> str:
 
 
 def items(texts: Iterable[str]) -> list[str]:
-    """Wrapped lines of a Markdown list, or ``None.``"""
+    """Return the wrapped lines of a Markdown list, or ``None.``"""
     lines: list[str] = []
     for text in texts:
         lines += textwrap.wrap(f"- {_plain(text)}", WIDTH, subsequent_indent="  ", break_on_hyphens=False)
@@ -46,23 +46,23 @@ def _plain(text: str) -> str:
 
 
 def number(mean: float, sd: float, n_seeds: int | None = None) -> str:
-    """``mean ± sd`` with one decimal; ``-`` where there is no mean, ``± -`` for one seed."""
+    """Return ``mean ± sd`` with one decimal; ``-`` where there is no mean, ``± -`` for one seed."""
     if math.isnan(mean):
         return "-"
     return f"{mean:.1f} ± {f'{sd:.1f}' if n_seeds != 1 else '-':>4}"
 
 
 def deviation(value: float) -> str:
-    """A deviation, signed, two decimals; empty when there is none."""
+    """Return a signed deviation with two decimals; empty when there is none."""
     return "" if math.isnan(value) else f"{value:+z.2f}"
 
 
 def counted(n: int, noun: str) -> str:
-    """A number and its noun, of which the first word has a plural in s."""
-    first, *rest = noun.split(" ")
-    return " ".join([f"{n}", first if n == 1 else f"{first}s", *rest])
+    """Return a number and its noun, whose first word takes a plural in s."""
+    first, *remaining_words = noun.split(" ")
+    return " ".join([f"{n}", first if n == 1 else f"{first}s", *remaining_words])
 
 
 def seeds_text(counts: Sequence[int]) -> str:
-    """Numbers of seeds as text: one if they agree, else all, in the order given."""
+    """Return numbers of seeds as text: one if they agree, else all, in the order given."""
     return str(counts[0]) if len(set(counts)) == 1 else "/".join(map(str, counts))

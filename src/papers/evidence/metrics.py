@@ -6,17 +6,17 @@ import numpy as np
 
 
 def negative_log_likelihood(log_density: np.ndarray) -> float:
-    """Mean negative test log-likelihood in nats [Zhang 2020, section 6.1], from log densities [N*]."""
+    """Return the mean negative test log-likelihood (nats) of log densities [N*] [Zhang 2020, section 6.1]."""
     return -float(np.mean(log_density))
 
 
 def mean_error(errors: np.ndarray) -> float:
-    """Mean of the pointwise errors [N*]: wrong labels, or absolute error of the predicted count."""
+    """Return the mean of the pointwise errors [N*]: wrong labels, or absolute errors of predicted counts."""
     return float(np.mean(errors))
 
 
 def standardised_squared_error(y: np.ndarray, mean: np.ndarray) -> float:
-    """SMSE: mean squared error over the test targets' variance [Rasmussen & Williams 2006, section 2.5].
+    """Return SMSE: mean squared error over the targets' variance [Rasmussen & Williams 2006, section 2.5].
 
     Raises
     ------
@@ -32,7 +32,7 @@ def standardised_squared_error(y: np.ndarray, mean: np.ndarray) -> float:
 def standardised_log_loss(
     y: np.ndarray, mean: np.ndarray, variance: np.ndarray, y_train: np.ndarray
 ) -> float:
-    """SMLL: mean log loss minus that of a Gaussian with the training targets' moments [section 2.5].
+    """Return SMLL: mean log loss minus that of a Gaussian with the training targets' moments [section 2.5].
 
     Parameters
     ----------

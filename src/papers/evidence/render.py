@@ -16,7 +16,7 @@ class Column(NamedTuple):
     ----------
     heading : str
     value : str or callable
-        Attribute of a line, or function of the line.
+        Attribute of a row, or function of the row.
     form : str
         Format of numbers, such as ``.2f``.
     align : str

@@ -1,7 +1,7 @@
 """Paired comparisons: two estimands, equivalence, multiplicity.
 
 *On this sample*: the data set is given, chance is in the splits. Seeds are independent, so the paired
-differences of seed means get a t interval (`paired_t`), with the sign and the signed-rank test beside it.
+differences of seed means get a t interval (`paired_t`), a sign test and a signed-rank test.
 
 *Generalising*: chance is in the data set too. Folds of one data set share training rows, so the variance
 over folds says too little. In the corrected resampled t-test [Nadeau and Bengio 2003] the mean of J
@@ -35,7 +35,7 @@ class Estimate:
     """A mean difference whose error, divided by ``standard_error``, is t-distributed.
 
     Differences that are all equal have no spread to estimate an error from: their p-values are those of the
-    exact sign test of n units, and their interval, that of the median, exists from six units on (`is_sound`).
+    exact sign test of n units. Their interval is of the median, and exists from six units on (`is_sound`).
 
     Attributes
     ----------
@@ -54,14 +54,14 @@ class Estimate:
     n: int
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
-        """Two-sided confidence interval of the mean difference."""
+        """Return the two-sided confidence interval of the mean difference."""
         from scipy import stats
 
         half = float(stats.t.ppf(0.5 + 0.5 * level, self.df)) * self.standard_error
         return self.mean - half, self.mean + half
 
     def p_different(self) -> float:
-        """Two-sided p-value of no difference."""
+        """Return the two-sided p-value of no difference."""
         from scipy import stats
 
         if self.standard_error == 0:
@@ -69,7 +69,7 @@ class Estimate:
         return float(2.0 * stats.t.sf(abs(self._t(0.0)), self.df))
 
     def p_above(self, bound: float) -> float:
-        """One-sided p-value of "the difference is at most ``bound``"."""
+        """Return the one-sided p-value of "the difference is at most ``bound``"."""
         from scipy import stats
 
         if self.standard_error == 0:
@@ -77,7 +77,7 @@ class Estimate:
         return float(stats.t.sf(self._t(bound), self.df))
 
     def p_equivalent(self, margin: float) -> float:
-        """p-value of "the difference is at least ``margin`` in size": two one-sided tests.
+        """Return the p-value of "the difference is at least ``margin`` in size": two one-sided tests.
 
         Raises
         ------
@@ -90,8 +90,7 @@ class Estimate:
 
     @property
     def is_sound(self) -> bool:
-        """Whether an interval means something: three units or, where all are equal, so many that a sign test
-        could reject."""
+        """Return True if an interval is informative: three units, or enough for a sign test if equal."""
         return self.n >= 3 and (self.standard_error > 0 or 2.0 * 0.5**self.n <= ALPHA)
 
     def _p_below(self, bound: float) -> float:
@@ -106,7 +105,7 @@ class Estimate:
 
 
 def paired_t(differences: ArrayLike) -> Estimate:
-    """The t estimate of independent paired differences [n], n >= 2.
+    """Return the t estimate of independent paired differences [n], n >= 2.
 
     Raises
     ------
@@ -117,7 +116,7 @@ def paired_t(differences: ArrayLike) -> Estimate:
 
 
 def corrected_resampled_t(differences: ArrayLike, n_train: float, n_test: float) -> Estimate:
-    """The corrected resampled t estimate [Nadeau and Bengio 2003].
+    """Return the corrected resampled t estimate [Nadeau and Bengio 2003].
 
     Parameters
     ----------
@@ -137,7 +136,7 @@ def corrected_resampled_t(differences: ArrayLike, n_train: float, n_test: float)
 
 
 def _estimate(differences: ArrayLike, shared: float) -> Estimate:
-    """Estimate with variance (1/n + shared) S^2."""
+    """Return the estimate with variance (1/n + shared) S^2."""
     values = np.asarray(differences, dtype=float)
     if values.ndim != 1 or len(values) < 2:
         raise ValueError(f"need at least two differences, got shape {values.shape}")
@@ -149,7 +148,7 @@ def _estimate(differences: ArrayLike, shared: float) -> Estimate:
 
 
 def p_sign(differences: ArrayLike) -> float:
-    """Two-sided exact sign test of a median of zero; zeros are left out, 1 if all are."""
+    """Return the two-sided exact sign test of a median of zero; zeros are left out, 1 if all are."""
     from scipy import stats
 
     values = np.asarray(differences, dtype=float)
@@ -158,7 +157,7 @@ def p_sign(differences: ArrayLike) -> float:
 
 
 def p_signed_rank(differences: ArrayLike) -> float:
-    """Two-sided Wilcoxon signed-rank test of symmetry about zero; zeros are left out, 1 if all are.
+    """Return the two-sided Wilcoxon signed-rank test of symmetry about 0; zeros are left out, 1 if all are.
 
     As `scipy.stats.wilcoxon`, which for few numbers goes through all patterns of signs in Python: 0.1 s
     a call.
@@ -179,7 +178,7 @@ def p_signed_rank(differences: ArrayLike) -> float:
 
 
 def holm(p_values: ArrayLike) -> np.ndarray:
-    """Holm's adjusted p-values [m] of a family of m tests, in the order given.
+    """Return Holm's adjusted p-values [m] of a family of m tests, in the order given.
 
     Raises
     ------
@@ -197,8 +196,8 @@ def holm(p_values: ArrayLike) -> np.ndarray:
 
 
 def share_interval(successes: int, n: int) -> tuple[float, float]:
-    """Exact (Clopper-Pearson) interval of a probability from ``successes`` in ``n`` independent trials."""
+    """Return the exact (Clopper-Pearson) interval of a probability from ``successes`` in ``n`` trials."""
     from scipy import stats
 
-    found = stats.binomtest(int(successes), int(n)).proportion_ci(LEVEL, method="exact")
-    return float(found.low), float(found.high)
+    bounds = stats.binomtest(int(successes), int(n)).proportion_ci(LEVEL, method="exact")
+    return float(bounds.low), float(bounds.high)

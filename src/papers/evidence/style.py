@@ -1,8 +1,8 @@
-"""The look of every figure, and the one way to save it.
+"""The look of every figure, and the function that saves it.
 
 Colours are from Okabe and Ito's palette, told apart by the colour-blind and in grey print; the
 fonts ship with matplotlib, so a figure is the same on every machine with the same version.
-Figures are made with matplotlib's object interface: no window, no state left behind.
+Figures use matplotlib's object interface, which needs no window and has no global state.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ RC = {
 
 @contextlib.contextmanager
 def applied() -> Iterator[None]:
-    """The style inside the block, starting from matplotlib's defaults; restored afterwards."""
+    """Apply the style inside the block, from matplotlib's defaults, and restore the settings afterwards."""
     import matplotlib.style
 
     with matplotlib.style.context(["default", RC]):
@@ -72,7 +72,7 @@ def applied() -> Iterator[None]:
 
 @contextlib.contextmanager
 def drawing(path_stem: str | Path, size: tuple[float, float]) -> Iterator[Figure]:
-    """A figure of so many inches by so many, to be drawn on in the block, in this style; then it is saved."""
+    """Open a figure of a size in inches in this style; save it at the end of the block."""
     from matplotlib.figure import Figure
 
     with applied():
@@ -82,21 +82,21 @@ def drawing(path_stem: str | Path, size: tuple[float, float]) -> Iterator[Figure
 
 
 def line(label: str, **look: Any) -> Line2D:
-    """A handle in a legend."""
+    """Return a legend handle of a line."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], label=label, **look)
 
 
 def patch(label: str, **look: Any) -> Patch:
-    """A handle in a legend, of an area."""
+    """Return a legend handle of an area."""
     from matplotlib.patches import Patch
 
     return Patch(label=label, **look)
 
 
 def row_axis(panels: Sequence[Axes] | np.ndarray, labels: Sequence[str]) -> None:
-    """Rows 0, 1, ... from the top of panels that share their y axis, named at the left, a line between."""
+    """Label rows 0, 1, ... from the top of panels that share their y axis, with a line between rows."""
     panels[0].set_yticks(range(len(labels)), labels)
     panels[0].set_ylim(max(len(labels), 1) - 0.5, -0.5)
     for axes in panels:
@@ -106,12 +106,12 @@ def row_axis(panels: Sequence[Axes] | np.ndarray, labels: Sequence[str]) -> None
 
 
 def plain(tick: int) -> str:
-    """A whole number with a proper minus sign."""
+    """Format an integer with a proper minus sign."""
     return str(tick).replace("-", "\N{MINUS SIGN}")
 
 
 def signed_axis(axes: Axes, least: float = 1.0, label: Callable[[int], str] = plain) -> None:
-    """An x axis symmetric about 0, linear to ±1 and logarithmic beyond, with ticks at 0 and powers of ten.
+    """Make an x axis symmetric about 0, linear to ±1 and logarithmic beyond, with ticks at powers of ten.
 
     It reaches at least ``least`` to either side, and beyond the last marker. Of more than three powers every
     other one has its number.
@@ -126,7 +126,7 @@ def signed_axis(axes: Axes, least: float = 1.0, label: Callable[[int], str] = pl
 
 
 def settle(figure: Figure) -> None:
-    """Lay a figure of many panels out for good, before it is saved.
+    """Fix the layout of a figure of many panels before it is saved.
 
     The solver of constrained layouts adds up in the order of addresses: its last bits vary from run to run.
     """
@@ -143,7 +143,7 @@ def settle(figure: Figure) -> None:
 def save(figure: Figure, path_stem: str | Path) -> tuple[Path, Path]:
     """Save a figure as ``<path_stem>.pdf`` and ``<path_stem>.png``, each atomically, and its data beside it.
 
-    What is drawn goes into ``<path_stem>.csv``, or ``.csv.gz`` if it is much (`figure_data`). No date,
+    The drawn data go into ``<path_stem>.csv``, or ``.csv.gz`` if large (`figure_data`). No date,
     host or version is written, so the same figure gives the same bytes. Call it inside `applied`.
 
     Returns
@@ -162,7 +162,7 @@ def save(figure: Figure, path_stem: str | Path) -> tuple[Path, Path]:
 
 
 def nothing(path_stem: str | Path) -> tuple[Path, Path]:
-    """Save a figure that says that no fit gave what would be drawn."""
+    """Save a figure whose text says that no fit gave anything to draw."""
     from matplotlib.figure import Figure
 
     with applied():

@@ -1,10 +1,10 @@
-"""From rows to a verdict.
+"""Verdicts on claims, from the statuses of their rows.
 
 Each row of a claim is ``yes`` (the numbers show what the claim says), ``no`` (they show the contrary),
 ``undecided`` (they show neither) or ``no data``. The verdict is the first of these that is true:
 
 ================ ======================================================================================
-not testable     no data could decide, and the block says why
+not testable     no data could decide, for the reason that the block gives
 too few runs     below the least that may decide (``coverage`` of the claim), or no row has data
 does not hold    a universal claim ("always", "never", "every") with one row no, where part of a claim is
                  one a row of that part; any other with no on at least half of its rows
@@ -32,7 +32,7 @@ STRONGEST = (NO, MISSING, UNDECIDED, YES)
 
 
 def verdict(statuses: Iterable[str], universal: bool = False) -> str:
-    """The verdict on a claim from the statuses of its rows, of which there are enough."""
+    """Return the verdict on a claim from the statuses of its rows, of which there are enough."""
     rows = list(statuses)
     yes, no = rows.count(YES), rows.count(NO)
     if rows.count(MISSING) == len(rows):
@@ -46,7 +46,7 @@ def verdict(statuses: Iterable[str], universal: bool = False) -> str:
 
 @dataclass(frozen=True)
 class Inference:
-    """What one estimand says about an effect; NaN where it says nothing.
+    """The result of one estimand on an effect; NaN where there is none.
 
     ``low, high`` are a 95 % interval, ``p`` and (after Holm's adjustment over the rows of the claim)
     ``p_holm`` are of no difference, ``p_equivalent`` (after the same) of a difference that matters.
@@ -62,7 +62,7 @@ class Inference:
 
 @dataclass(frozen=True)
 class Line:
-    """One number of one row of the paper's table.
+    """One number in one row of the paper's table.
 
     Attributes
     ----------
@@ -80,9 +80,9 @@ class Line:
     margin : float
         The smallest effect that matters.
     offset : float
-        In ``effect`` and not in what is compared: a share is tested as its excess over one half.
+        Part of ``effect`` that is not tested: a share is tested as its excess over one half.
     says : str
-        Which rule of `papers.evidence.comparisons` judged it, such as ``higher``.
+        Name of the rule of `papers.evidence.comparisons` that judged it, such as ``higher``.
     """
 
     row: str
@@ -115,17 +115,17 @@ class Block:
     lines : tuple of Line
         Lines of one row are judged together: the row is yes if all its lines are.
     remark : str
-        What else a reader has to know; the reason where nothing was run.
+        Further information for a reader; the reason if nothing was run.
     covered : mapping
-        How much of what was run, beside ``rows`` and ``units`` (`coverage`), such as ``sets``.
+        Counts of data other than ``rows`` and ``units`` (`coverage`), such as ``sets``.
     untestable : str
-        Why no data could decide; empty where some could.
+        Reason that no data could decide; empty if some could.
     universal : bool or str
-        One row that is no decides, where it is text one whose name contains it; set by `finding`.
+        One row that is no decides; if text, a row whose name contains it. Set by `finding`.
     needs : mapping
         The least that may decide; set by `finding`.
     best : float
-        The effect at which the claim is best off: the farther from it (of ratios by logarithms), the worse.
+        The effect most favourable to the claim; distance from it (of ratios in logarithms) is unfavourable.
     """
 
     name: str
@@ -139,7 +139,7 @@ class Block:
     best: float = math.inf
 
     def rows(self, general: bool = False) -> dict[str, str]:
-        """Row -> status, without the rows that are shown only."""
+        """Return row -> status, without the rows for display only."""
         statuses: dict[str, list[str]] = {}
         for line in self.lines:
             status = (line.general if general else line.sample).status
@@ -149,25 +149,25 @@ class Block:
 
     @property
     def coverage(self) -> dict[str, int]:
-        """How much was run: ``rows`` with data, the fewest ``units`` behind one of them, and `covered`."""
+        """Return the amount of data: ``rows`` with data, the fewest ``units`` behind a row, and `covered`."""
         with_data = [line for line in self.lines if line.sample.status not in (SHOWN, MISSING)]
         rows = sum(status != MISSING for status in self.rows().values())
         return {"rows": rows, "units": min((line.n for line in with_data), default=0), **self.covered}
 
     @property
     def lacking(self) -> dict[str, tuple[int, int]]:
-        """What is below the least that may decide: name -> what was run, what is needed."""
+        """Return the counts below the least that may decide: name -> (number run, number needed)."""
         run = self.coverage
         return {name: (run.get(name, 0), n) for name, n in self.needs.items() if run.get(name, 0) < n}
 
     @property
     def verdict(self) -> str:
-        """On this sample."""
+        """Return the verdict on this sample."""
         return self._verdict(general=False)
 
     @property
     def general_verdict(self) -> str:
-        """Generalising; too few runs where no line has such an estimate."""
+        """Return the generalising verdict; too few runs where no line has such an estimate."""
         return self._verdict(general=True)
 
     def _verdict(self, general: bool) -> str:
@@ -177,25 +177,25 @@ class Block:
         return TOO_FEW if self.lacking else verdict(rows.values(), self.is_universal(rows))
 
     def is_universal(self, rows: Mapping[str, str]) -> bool:
-        """Whether one of these rows (name -> status) that is no decides."""
+        """Return True if a single one of these rows (name -> status) that is no decides."""
         if isinstance(self.universal, bool):
             return self.universal
         return any(status == NO and self.universal in row for row, status in rows.items())
 
     @property
     def has_general(self) -> bool:
-        """Whether any line has a generalising estimate."""
+        """Return True if any line has a generalising estimate."""
         return any(not math.isnan(line.general.low) for line in self.lines)
 
     @property
     def decisive(self) -> Line | None:
-        """The line on which the claim is worst off; None without data."""
+        """Return the line that is least favourable to the claim; None without data."""
         tested = [line for line in self.lines if line.sample.status not in (SHOWN, MISSING)]
         order = (NO, UNDECIDED, YES)
         return min(tested, key=lambda x: (order.index(x.sample.status), self._merit(x)), default=None)
 
     def _merit(self, line: Line) -> float:
-        """Smallest where the claim is worst off."""
+        """Return a number that is smallest where the claim is least favoured."""
         if math.isinf(self.best):
             return line.effect if self.best > 0 else -line.effect
         return -abs(math.log(line.effect / self.best) if line.unit == "factor" else line.effect - self.best)
@@ -203,7 +203,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim under a protocol: the first block decides, the others are shown beside it (`finding`)."""
+    """A claim under a protocol: the first block decides, the others are for display (`finding`)."""
 
     id: str
     protocol: str
@@ -215,7 +215,7 @@ class Finding:
 
 
 def finding(name: str, protocol: str, blocks: Sequence[Block]) -> Finding:
-    """A claim judged under a protocol by its rule in ``claims.yaml``.
+    """Judge a claim under a protocol by its rule in ``claims.yaml``.
 
     The least that may decide is asked of the first block, which decides; that one row may is true of all.
     """

@@ -1,10 +1,10 @@
 """The Power-EP paper: from its experiments to tables, figures and verdicts.
 
 ``regression``, ``classification``, ``digits.training``, ``toy``
-    the experiments (``made_up``, ``data_sets``: their sets); ``jobs`` lists what a configuration asks of
-    them, ``records`` holds what they made, ``reads`` is what is made of it;
+    the experiments (``made_up``, ``data_sets``: their sets); ``jobs`` lists the jobs of a configuration,
+    ``records`` defines their results, ``reads`` the rows that claims and figures need;
 ``scores``, ``compare``
-    what is compared, in which unit, and the one aggregation of all of it: differences, wins, ranks, means;
+    the compared scores with their units, and their aggregation: differences, wins, ranks, means;
 ``tables``, ``figures``
     the artifacts;
 ``claims``
@@ -12,5 +12,5 @@
 ``limits``, ``dense``, ``banana``, ``digits.results``
     small studies, each with its record, verdict, table or figure;
 ``artifacts``
-    records to all of them.
+    all of these from the records.
 """

@@ -1,6 +1,6 @@
-"""The Power-EP records to their tables, figures, chapter of the audit and parts of the report.
+"""Turn the Power-EP records into tables, figures, a chapter of the audit and sections of the report.
 
-Nothing is made where there is no record.
+Without a record there are no artifacts of it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CAPTIONS = {
 
 
 def write(records: Path, tables_folder: Path, figures_folder: Path, published_folder: Path) -> Written:
-    """Write tables and figures of what there are records of.
+    """Write tables and figures of the available records.
 
     Parameters
     ----------
@@ -68,15 +68,15 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
     compared: Compared = {study: {} for study in KINDS}
     for study, protocol, lines in _runs(frames):
         fits = compared[study][protocol] = scores.compared(lines, protocol)
-        kind, made = KINDS[study][0], standing.note(standing.groups(study, records, lines))
-        about, shown = kind.under(protocol), published.about(fits, printed)
+        kind, note_lines = KINDS[study][0], standing.note(standing.groups(study, records, lines))
+        about, printed_shares = kind.under(protocol), published.about(fits, printed)
         figures.write(fits, folder / ("" if protocol == kind.plain else protocol))
         section: list[str] = []
         if protocol == kind.plain and study is REGRESSION:
             section = _toy(frames[TOY], notes[TOY], folder)
         elif protocol == kind.plain:
             _studied(frames, folder)
-        tables.write(fits, shown, tables_folder, made, about, section)
+        tables.write(fits, printed_shares, tables_folder, note_lines, about, section)
     digits = frames[DIGITS]
     if digits is not None:
         digits_results.write(digits, notes[DIGITS], tables_folder)
@@ -88,7 +88,7 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
 
 
 def findings(folder: Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
-    """Some claims judged, with nothing written."""
+    """Judge some claims and write nothing."""
     frames = {study: evidence.find(study, folder) for study in STUDIES}
     compared: Compared = {study: {} for study in KINDS}
     for study, protocol, lines in _runs(frames):
@@ -97,7 +97,7 @@ def findings(folder: Path, published_folder: Path, names: Collection[str]) -> li
 
 
 def draw(name: str, folder: Path, figures_folder: Path) -> None:
-    """Draw one figure, under every protocol of fits that were run, and those that come with it."""
+    """Draw one figure under every protocol that was run, with the figures that come with it."""
     frames = {study: evidence.find(study, folder) for study in STUDIES}
     below, exact, digits = figures_folder / FIGURES, frames[TOY], frames[DIGITS]
     if name in toy.CAPTIONS and exact is not None:
@@ -121,7 +121,7 @@ def _evidence(
 
 
 def _runs(frames: Frames) -> Iterator[tuple[Study, str, pd.DataFrame]]:
-    """Lines of each study of `KINDS` and protocol that was run."""
+    """Yield each study of `KINDS`, each protocol that was run, and its rows."""
     for study, (_, protocols) in KINDS.items():
         frame = frames[study]
         if frame is None:
@@ -133,7 +133,7 @@ def _runs(frames: Frames) -> Iterator[tuple[Study, str, pd.DataFrame]]:
 
 
 def _toy(frame: pd.DataFrame | None, made: Sequence[str], folder: Path) -> list[str]:
-    """Draw exact regression, if there is any; its section."""
+    """Draw the figures of exact regression, if there are records, and return its section."""
     if frame is None:
         return []
     toy.draw(frame, folder)
@@ -141,7 +141,7 @@ def _toy(frame: pd.DataFrame | None, made: Sequence[str], folder: Path) -> list[
 
 
 def _studied(frames: Frames, folder: Path) -> None:
-    """Draw the studies of classification that were made."""
+    """Draw the figures of the small studies of classification that have records."""
     fits, points, equal = frames[BANANA], frames[MAP], frames[DENSE]
     if fits is not None and points is not None:
         banana.draw(fits, points, folder)

@@ -1,15 +1,14 @@
 """PEP10 and figure 23: where the pseudo-points go on a made-up binary set in the plane.
 
-The banana set that the paper shows [Bui et al. 2017, appendix I.3] has no licence we know of. Ours has two
-crescents that reach into each other, with noise that lets them overlap:
+The banana set in the paper [Bui et al. 2017, appendix I.3] has no licence that we know of. This set has two
+interlocking crescents, with noise that lets them overlap:
 
     label +1:  (cos t, sin t),  label -1:  (1 - cos t, 1/2 - sin t),  t uniform on [0, pi], plus N(0, 0.3^2 I)
 
-For each draw and power the pseudo-inputs are optimised from the same training inputs. How near they end to
-the decision boundary is measured by the distance of the middle one (median) to the boundary, in units of the
-same distance of the data: 0 is on the boundary, 1 is as far as the data are. Distances are in standardised
-inputs, boundaries (predictive probability 1/2) those inside the rectangle of the data. A probability near 1/2
-would not do as a measure: far from all data it is 1/2 too.
+For each draw and power the pseudo-inputs are optimised from the same training inputs. The measure is their
+median distance to the decision boundary, divided by the median distance of the data: 0 is on the boundary, 1
+is as far as the data. Distances are in standardised inputs. The boundary (predictive probability 1/2) is cut
+at the rectangle of the data. A probability near 1/2 is no measure: far from all data it is 1/2 too.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ GRID, SHOWN = 121, 0
 
 
 class Drawn(NamedTuple):
-    """A fit of one draw with everything that is measured or drawn."""
+    """A fit of one draw with all values that are measured or drawn."""
 
     X: np.ndarray
     y: np.ndarray
@@ -61,7 +60,7 @@ class Drawn(NamedTuple):
 
 
 def fit(seed: int, alpha: float) -> Drawn:
-    """Fit a draw."""
+    """Fit one draw of the set at one power."""
     X, y = classification.draw_banana(seed, N)
     X, _, y, _ = classification.prepared((X, X, y, y))
     problem, kernel, Z = classification.start(X, y, alpha, M, seed)
@@ -70,7 +69,7 @@ def fit(seed: int, alpha: float) -> Drawn:
 
 
 def boundary_of(fitted: Fitted, X: np.ndarray) -> list[np.ndarray]:
-    """Pieces [k, 2] of the line of probability 1/2 inside the rectangle of ``X``."""
+    """Return the pieces [k, 2] of the line of probability 1/2 inside the rectangle of ``X``."""
     from contourpy import contour_generator
 
     low, high = X.min(axis=0), X.max(axis=0)
@@ -81,7 +80,7 @@ def boundary_of(fitted: Fitted, X: np.ndarray) -> list[np.ndarray]:
 
 
 def distances(points: np.ndarray, boundary: list[np.ndarray]) -> np.ndarray:
-    """Distance [k] of points [k, 2] to the nearest piece of the boundary; ArithmeticError without one."""
+    """Return the distance [k] of points [k, 2] to the nearest piece; ArithmeticError without any piece."""
     if not boundary:
         raise ArithmeticError("no decision boundary inside the data")
     starts = np.vstack([line[:-1] for line in boundary])
@@ -93,7 +92,7 @@ def distances(points: np.ndarray, boundary: list[np.ndarray]) -> np.ndarray:
 
 
 def line_of(seed: int, alpha: float, drawn: Drawn) -> dict[str, Any]:
-    """A line of `BANANA`."""
+    """Return a row of `BANANA`."""
     fitted, X = drawn.fitted, drawn.X
     Z = fitted.posterior.pseudo.Z
     pseudo, data = (float(np.median(distances(points, drawn.boundary))) for points in (Z, X))
@@ -115,7 +114,7 @@ def line_of(seed: int, alpha: float, drawn: Drawn) -> dict[str, Any]:
 
 
 def map_of(alpha: float, drawn: Drawn) -> Iterator[dict[str, Any]]:
-    """Lines of `MAP`."""
+    """Yield rows of `MAP`."""
     kinds = {"data": drawn.X, "start": drawn.start, "pseudo": drawn.fitted.posterior.pseudo.Z}
     for kind, points in kinds.items():
         labels = drawn.y if kind == "data" else np.zeros(len(points))
@@ -137,15 +136,15 @@ def again(lines: pd.DataFrame, context: Context) -> MadeAgain:
 
 
 def map_again(lines: pd.DataFrame, context: Context) -> MadeAgain:
-    """Lines of `MAP` beside those in their place today: their names are where they are."""
+    """Repeat rows of `MAP` and compare them with the recorded rows in the same places."""
     import pandas as pd
 
     by_place = context._replace(study=replace(MAP, key=("alpha", "kind", "place")))
     recorded = context.every.assign(place=context.every.groupby(["alpha", "kind"]).cumcount())
     for alpha, chosen in recorded.loc[lines.index].groupby("alpha"):
         today = pd.DataFrame(map_of(alpha, fit(SHOWN, alpha)))
-        made = today.assign(place=today.groupby("kind").cumcount()).to_dict("records")
-        yield from matched(chosen, by_place, made)
+        rows = today.assign(place=today.groupby("kind").cumcount()).to_dict("records")
+        yield from matched(chosen, by_place, rows)
 
 
 def _kind(row: Row) -> Kind:
@@ -221,7 +220,7 @@ TEST = (
 
 
 def moved(frame: pd.DataFrame | None) -> list[Block]:
-    """PEP10 from lines of `BANANA`; draws of the set are independent, so both estimands are one."""
+    """Judge PEP10 from rows of `BANANA`; draws are independent, so both estimands are the same."""
     name = "where pseudo-points end"
     if frame is None:
         lines = tested([missing("pseudo-points", RATIO, "factor", "not run")])
@@ -250,7 +249,7 @@ def _draft(row: str, units: np.ndarray, judge: Rule, margin: float, quantity: st
 
 
 def stopped(frame: pd.DataFrame) -> str:
-    """How many searches did not converge, by power."""
+    """Return text: how many searches did not converge, by power."""
     counts = frame.groupby("alpha")["converged"].agg(["sum", "size"]).itertuples()
     return f"not converged: {', '.join(f'{n - ok} of {n} at α = {alpha:g}' for alpha, ok, n in counts)}"
 
@@ -272,7 +271,7 @@ CAPTIONS = {
 
 
 def draw(frame: pd.DataFrame, points: pd.DataFrame, folder: Path) -> None:
-    """Figure 23 from `BANANA` and `MAP`: a panel a power, and the distances of all draws."""
+    """Draw figure 23 from `BANANA` and `MAP`: a panel for each power, and the distances of all draws."""
     powers = sorted(points["alpha"].unique())
     with style.drawing(folder / "figure23", (6.9, 2.5)) as figure:
         panels = figure.subplots(1, len(powers) + 1, width_ratios=[1.0] * len(powers) + [0.75])
@@ -282,8 +281,8 @@ def draw(frame: pd.DataFrame, points: pd.DataFrame, folder: Path) -> None:
         _distances(panels[-1], frame)
         sizes = f"N = {frame['n'].iloc[0]}, M = {frame['m'].iloc[0]}"
         figure.suptitle(f"Pseudo-points and decision boundary of a made-up set, {sizes}", fontsize=9.0)
-        shown = f"draw {SHOWN} of {frame['seed'].nunique()}, and the distances of all"
-        looks.below(figure, f"{shown}; searches {stopped(frame)}")
+        subtitle = f"draw {SHOWN} of {frame['seed'].nunique()}, and the distances of all"
+        looks.below(figure, f"{subtitle}; searches {stopped(frame)}")
 
 
 def _panel(axes: Axes, points: pd.DataFrame) -> None:

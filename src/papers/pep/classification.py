@@ -3,10 +3,9 @@
 The paper updates sites a little between steps of Adam on minibatches [Bui et al. 2017, section 4.3]. Here
 every evaluation has converged sites, on all data. Under "as-released" the search is L-BFGS-B, at most 1000
 evaluations of it, and searches that reach this limit say so in their status; under "corrected" it is BFGS,
-which converges (`SEARCHES`). What the paper leaves open: inputs are standardised
-by the training part, a relative jitter of 1e-6 is on Kuu, and a search starts at distinct training inputs
-drawn at random (equal ones would have equal gradients and never part), with variance 1 and lengthscales
-sqrt(D).
+which converges (`SEARCHES`). The paper leaves open the following choices. Inputs are standardised by the
+training rows. Kuu has a relative jitter of 1e-6. A search starts at distinct training inputs drawn at random
+(equal ones would have equal gradients and never separate), with variance 1 and lengthscales sqrt(D).
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ SEARCHES = {classification.RELEASED: SEARCH, classification.CORRECTED: pep.SEARC
 
 
 def datasets() -> list[str]:
-    """Names of the data sets, the made-up one first."""
+    """Return the names of the data sets, the made-up one first."""
     return [MADE_UP, *classification.names()]
 
 
 def sizes(dataset: str, protocol: str = classification.RELEASED) -> tuple[int, int]:
-    """Training points and splits of a data set."""
+    """Return the numbers of training points and of splits of a data set."""
     if dataset == MADE_UP:
         return regression.n_train(POINTS), DRAWN
     rows = classification.entry_of(dataset)["shapes"][protocol][0]
@@ -59,19 +58,19 @@ def sizes(dataset: str, protocol: str = classification.RELEASED) -> tuple[int, i
 
 
 def choices(protocol: str) -> dict[str, Any]:
-    """What a protocol says about its fits beside their data, as JSON: a search that converges, or nothing."""
+    """Return a protocol's settings of its search as JSON values; empty for the default search."""
     search = SEARCHES[protocol]
     return {} if search == SEARCH else {"search": asdict(search)}
 
 
 def todays(line: Mapping[str, Any]) -> str:
-    """Hash of a line's `choices` and of a set of one's own, as its run has it; empty for none."""
+    """Return the hash of a row's `choices` and of a user's own set, as its run has it; empty for neither."""
     chosen = choices(line["protocol"]) | described(line["dataset"])
     return content_hash(chosen) if chosen else ""
 
 
 def cells(grid: dict[str, Any]) -> list[tuple[float, int]]:
-    """(alpha, m) of the fits of a split: every power with every number of pseudo-points."""
+    """Return (alpha, m) of the fits of a split: every power with every number of pseudo-points."""
     return [(alpha, m) for m, alpha in itertools.product(grid["m"], grid["alphas"])]
 
 
@@ -88,7 +87,7 @@ def run_block(
     dataset: Dataset | None = None,
     kept: Iterable[dict[str, Any]] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Records of the `cells` of a block of splits.
+    """Yield the records of the `cells` of a block of splits.
 
     Parameters
     ----------
@@ -100,19 +99,19 @@ def run_block(
     dataset : Dataset, optional
         The data in this protocol; the made-up set is drawn.
     kept : iterable of dict
-        Records that were made before; those of the block are not made again.
+        Earlier records; those of the block are not repeated.
     """
     protocol = grid["protocol"]
-    made = {tuple(record[name] for name in NAMES): record for record in kept}
+    by_cell = {tuple(record[name] for name in NAMES): record for record in kept}
     for split in splits:
-        parts = parts_of(name, split, dataset)
+        split_data = parts_of(name, split, dataset)
         for alpha, m in cells(grid):
-            before = made.get((name, protocol, split, alpha, m))
-            yield before or run_cell(parts, protocol, name, split, alpha, m)
+            before = by_cell.get((name, protocol, split, alpha, m))
+            yield before or run_cell(split_data, protocol, name, split, alpha, m)
 
 
 def parts_of(name: str, split: int, dataset: Dataset | None) -> pep.Parts:
-    """X_train, X_test, y_train, y_test of a split of a data set, or of a made-up set."""
+    """Return X_train, X_test, y_train, y_test of a split of a data set, or of a made-up set."""
     if name != MADE_UP:
         assert dataset is not None, f"{name} is not made up: its data have to be given"
         return regression.parts(dataset, split)
@@ -178,7 +177,7 @@ def run_cell(
 
 
 def draw_banana(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs [n, 2] and labels -1, +1 [n] of a set of `papers.pep.banana`, half of each, in random order."""
+    """Draw inputs [n, 2] and labels -1, +1 [n] of a set of `papers.pep.banana`, half of each, shuffled."""
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.where(np.arange(n) < n // 2, 1.0, -1.0))
     t = rng.uniform(0.0, np.pi, n)
@@ -189,7 +188,7 @@ def draw_banana(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 def prepared(
     parts: pep.Parts,
 ) -> pep.Parts:
-    """X_train, X_test standardised by the training part, y_train, y_test; ValueError for wrong labels."""
+    """Return X_train, X_test standardised by X_train, y_train, y_test; ValueError for wrong labels."""
     X, Xs, y, ys = parts
     y, ys = Probit().check(y), Probit().domain(ys)
     return *pep.standardise(X, Xs, y, ys)[:2], y, ys
@@ -198,7 +197,7 @@ def prepared(
 def start(
     X: np.ndarray, y: np.ndarray, alpha: float, m: int, seed: int
 ) -> tuple[Problem, SquaredExponential, np.ndarray]:
-    """Problem, kernel and pseudo-inputs [m, D] that a search starts from.
+    """Return the problem, kernel and pseudo-inputs [m, D] from which a search starts.
 
     Raises
     ------
@@ -212,7 +211,7 @@ def start(
 
 
 def _tested(fitted: Fitted, Xs: np.ndarray, ys: np.ndarray) -> dict[str, Any]:
-    """Scores and status of a fit; ArithmeticError if it does not predict."""
+    """Return scores and status of a fit; raise ArithmeticError if it does not predict."""
     mean, variance = fitted.predict(Xs)
     if not np.all(np.isfinite(mean)):
         raise ArithmeticError("a predictive mean is not finite")

@@ -1,7 +1,7 @@
-"""The one aggregation behind every table, figure and verdict: differences, shares won, ranks, means.
+"""The aggregation behind every table, figure and verdict: differences, shares won, ranks, means.
 
-An experiment is a (data set, split, M). Powers are only compared on the same experiment; one in which a power
-has no number is left out of that comparison and counted. All scores are better low.
+An experiment is a (data set, split, M). Powers are only compared on the same experiment. One without a number
+of either power is excluded from that comparison and counted. Lower scores are better.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ALL = "all"
 
 
 def wide(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
-    """Scores [experiments, powers] in the scale of their differences; NaN where there is no number."""
+    """Return the scores [experiments, powers] in the scale of their differences; NaN without a number."""
     runs = sparse(fits)
     table = runs.assign(value=values(runs, score)).pivot(index=EXPERIMENT, columns="alpha", values="value")
     return table.reindex(columns=alphas(runs)).sort_index()
@@ -45,7 +45,7 @@ def wide(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Duel:
-    """Two powers on the experiments both have a number for.
+    """Two powers on the experiments for which both have a number.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Duel:
 
     @property
     def wins(self) -> int:
-        """Experiments the first wins."""
+        """Count the experiments that the first power wins."""
         return int((self.differences > 0).sum())
 
     @property
@@ -77,26 +77,26 @@ class Duel:
 
     @property
     def share(self) -> float:
-        """Mean over split numbers of the share won of those not tied; NaN if all are."""
+        """Return the mean over split numbers of the share won of experiments not tied; NaN if all are."""
         of_splits = self.shares("split")
         return float(of_splits.mean()) if len(of_splits) else np.nan
 
     def beyond(self, margin: float) -> tuple[int, int]:
-        """Wins and losses by more than ``margin``."""
+        """Count the wins and losses by more than ``margin``."""
         return int((self.differences > margin).sum()), int((self.differences < -margin).sum())
 
     def shares(self, unit: str) -> np.ndarray:
-        """Share of each ``split`` or ``dataset``; those whose experiments are all tied are absent."""
+        """Return the share of each ``split`` or ``dataset``, without those whose experiments are all tied."""
         return self.differences.groupby(level=unit).agg(_share).dropna().to_numpy(float)
 
     def among(self, other: Duel) -> Duel:
-        """The same on the experiments that another duel has, too."""
+        """Return this duel restricted to the experiments of another duel."""
         return Duel(self.differences[self.differences.index.isin(other.differences.index)], 0)
 
     def less(self, other: Duel, unit: str) -> np.ndarray:
-        """Share of each ``split`` or ``dataset`` minus that of another duel, where both have one."""
-        mine, theirs = (duel.differences.groupby(level=unit).agg(_share) for duel in (self, other))
-        return (mine - theirs).dropna().to_numpy(float)
+        """Return this share minus another duel's for each ``split`` or ``dataset`` that both have."""
+        mine, reference = (duel.differences.groupby(level=unit).agg(_share) for duel in (self, other))
+        return (mine - reference).dropna().to_numpy(float)
 
 
 def _share(differences: pd.Series) -> float:
@@ -105,7 +105,7 @@ def _share(differences: pd.Series) -> float:
 
 
 def duel(fits: pd.DataFrame, first: str, second: str, score: Score) -> Duel | None:
-    """The duel of two powers; None if they never have a number for the same experiment."""
+    """Return the duel of two powers; None if no experiment has a number of both."""
     table = wide(fits, score)
     if not {first, second} <= set(table.columns):
         return None
@@ -114,12 +114,12 @@ def duel(fits: pd.DataFrame, first: str, second: str, score: Score) -> Duel | No
 
 
 def ranks(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
-    """Ranks [experiments, powers] among all powers, 1 the best, ties their mean; of complete experiments."""
+    """Rank all powers [experiments, powers]: 1 is best, ties get their mean; complete experiments only."""
     return wide(fits, score).dropna().rank(axis=1, method="average")
 
 
 def mean_ranks(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
-    """A line a power: mean rank, its standard error over splits and over data sets, and the counts.
+    """Return a row for each power: mean rank, standard errors over splits and data sets, and counts.
 
     The mean is over split numbers, of their means over data sets and M. The unit of a standard error is a
     split number or a data set; it is NaN with fewer than two.
@@ -154,7 +154,7 @@ WIN_COLUMNS = (
 
 
 def wins(fits: pd.DataFrame) -> pd.DataFrame:
-    """A line a score, ordered pair of powers and data set (`ALL` first): the experiments won and lost."""
+    """Return a row for each score, ordered pair of powers and data set (`ALL` first): wins and losses."""
     import pandas as pd
 
     sets = real(fits)
@@ -163,75 +163,75 @@ def wins(fits: pd.DataFrame) -> pd.DataFrame:
     for score in predictive(fits):
         for first, second in permutations(alphas(sets), 2):
             for name, group in groups.items():
-                found = duel(group, first, second, score)
-                if found is not None:
-                    lines.append((score.name, first, second, name, *_won(found, score)))
+                result = duel(group, first, second, score)
+                if result is not None:
+                    lines.append((score.name, first, second, name, *_won(result, score)))
     return pd.DataFrame(lines, columns=WIN_COLUMNS)
 
 
 def _won(duel: Duel, score: Score) -> tuple[float, ...]:
-    """The numbers of a line of `WIN_COLUMNS`."""
+    """Return the numbers of a row of `WIN_COLUMNS`."""
     over_splits, over_sets = (_interval(duel.shares(unit)) for unit in ("split", "dataset"))
     counts = duel.n, duel.wins, duel.losses, duel.ties
     return *counts, duel.share, *over_splits, *over_sets, *duel.beyond(score.margin), duel.n_left_out
 
 
 def _interval(shares: np.ndarray) -> tuple[float, ...]:
-    """95 % interval of a mean share, cut at 0 and 1; NaN with too few."""
+    """Return the 95 % interval of a mean share, clipped to [0, 1]; NaN with too few."""
     mean = estimate(shares)
     return tuple(np.clip(mean.interval(), 0.0, 1.0).tolist()) if mean else (np.nan, np.nan)
 
 
 def ranks_of_powers(fits: pd.DataFrame) -> pd.DataFrame:
-    """`mean_ranks` of both predictive scores on the UCI sets."""
+    """Return `mean_ranks` of both predictive scores on the UCI sets."""
     import pandas as pd
 
     return pd.concat([mean_ranks(real(fits), score) for score in predictive(fits)])
 
 
 def standard_error(numbers: Sequence[float]) -> float:
-    """Of the mean of independent numbers; NaN with fewer than two."""
+    """Return the standard error of a mean of independent numbers; NaN for fewer than two."""
     sample = np.asarray(numbers, dtype=float)
     return float(np.std(sample, ddof=1) / np.sqrt(len(sample))) if len(sample) > 1 else np.nan
 
 
 def means(fits: pd.DataFrame) -> pd.DataFrame:
-    """A line a (data set, M, power), the full GP included: mean and standard error of every score.
+    """Return a row for each (data set, M, power), the full GP included: mean and error of every score.
 
-    Means are of the recorded numbers (NLML in nats), over the fits that have one. The full GP comes last, at
-    every M that of the splits with this M; of other splits it is left out.
+    Means are of the recorded numbers (NLML in nats), over the fits that have one. The full GP comes last; its
+    mean at an M is over the splits with this M.
     """
     import pandas as pd
 
     place = {name: k for k, name in enumerate([*datasets(fits), *alphas(fits), FULL])}
     lines = []
     runs, full = sparse(fits), fits[fits["alpha"] == FULL].drop(columns="m")
-    beside = full.merge(runs[EXPERIMENT].drop_duplicates(), on=["dataset", "split"])
-    for (dataset, m, alpha), group in pd.concat([runs, beside]).groupby(
+    full_rows = full.merge(runs[EXPERIMENT].drop_duplicates(), on=["dataset", "split"])
+    for (dataset, m, alpha), group in pd.concat([runs, full_rows]).groupby(
         ["dataset", "m", "alpha"], sort=False
     ):
-        kept = with_numbers(group)
-        line = {"dataset": dataset, "m": int(m), "alpha": alpha, "n": len(kept)}
-        line |= {"n_stopped": int((kept["outcome"] == STOPPED).sum()), "n_failed": len(group) - len(kept)}
+        scored = with_numbers(group)
+        line = {"dataset": dataset, "m": int(m), "alpha": alpha, "n": len(scored)}
+        line |= {"n_stopped": int((scored["outcome"] == STOPPED).sum()), "n_failed": len(group) - len(scored)}
         for score in scores_of(fits):
-            line[score.column] = kept[score.column].mean() if len(kept) else np.nan
-            line[f"{score.column}_se"] = standard_error(kept[score.column])
+            line[score.column] = scored[score.column].mean() if len(scored) else np.nan
+            line[f"{score.column}_se"] = standard_error(scored[score.column])
         lines.append(line)
     lines.sort(key=lambda x: (place[x["dataset"]], x["alpha"] == FULL, x["m"], place[x["alpha"]]))
     return pd.DataFrame(lines)
 
 
 def short_of_bound(fits: pd.DataFrame) -> dict[str, tuple[int, int, float]]:
-    """Data set -> splits on which the full GP's search ended short, of how many, and the most nats.
+    """Map data sets to (splits where the full GP's search fell short, all splits, largest shortfall in nats).
 
-    VFE's energy is nowhere below the full GP's of the same kernel (Titsias 2009, equation 9), so where its
-    minimum is the lower by more than a nat, the full GP's is not the least. Sets without such a split are
-    left out.
+    VFE's energy is nowhere below the full GP's of the same kernel (Titsias 2009, equation 9). If its minimum
+    is lower by more than a nat, the full GP's search did not reach the least energy. Sets without such a
+    split are not in the result.
     """
-    found = {}
+    short = {}
     for name, of_set in with_numbers(fits).groupby("dataset", sort=False):
         full = of_set[of_set["alpha"] == FULL].set_index("split")["nlml"]
         beyond = (full - of_set[of_set["alpha"] == "0"].groupby("split")["nlml"].min()).dropna()
         if n := int((beyond > 1.0).sum()):
-            found[str(name)] = n, len(beyond), float(beyond.max())
-    return found
+            short[str(name)] = n, len(beyond), float(beyond.max())
+    return short

@@ -1,4 +1,4 @@
-"""What a fit of a grid takes, from the records of others (`Costs`): for the plan."""
+"""Predicted costs of the fits of a grid, from the records of other fits (`Costs`), for the plan."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ CELL = ["dataset", "alpha", "m"]
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds of fits, from a table of recorded ones: `CELL`, n_train, evaluations and seconds.
+    """Predicted seconds of fits, from a table of recorded fits: `CELL`, n_train, evaluations and seconds.
 
-    Where no record has the same data set, power and M, a power between 0 and 1 costs what the nearest of
-    these took on the same data set with as many pseudo-points (at the ends a classification needs less
-    quadrature, or none, and takes a third of the time). If ``others``, records of other protocols, have both
-    powers (one protocol, or several alike), it costs so many times more as it does there. Without records of
-    such a power a fit takes its `Searches.evaluations` times `Searches.each`.
+    A fit costs the mean of its records (same data set, power and M). Without any, a power between 0 and 1
+    costs as much as the nearest such power with the same data set and M. (At 0 and 1 a classification needs
+    less quadrature, or none, and takes a third of the time.) If ``others``, records of other protocols, have
+    both powers, the cost is multiplied by their ratio there. Without records of any such power the cost is
+    `Searches.evaluations` times `Searches.each`.
     """
 
     frame: pd.DataFrame
@@ -35,7 +35,7 @@ class Costs:
     _told: dict[tuple[str, int, str, int], float | None] = field(default_factory=dict)
 
     def seconds(self, dataset: str, n: int, alpha: str, m: int) -> float | None:
-        """Of one fit with ``n`` training points; None if there is no record to go by."""
+        """Return the seconds of one fit with ``n`` training points; None without any record to use."""
         key = dataset, n, alpha, m
         if key not in self._told:
             self._told[key] = self._seconds(*key)
@@ -75,22 +75,22 @@ class Costs:
 
 @dataclass(frozen=True)
 class Searches:
-    """How many evaluations searches need, and what one takes; all of exact regressions, or none.
+    """Predicted evaluations and seconds of searches, all of exact regressions or all of sparse ones.
 
-    The logarithm of the number of evaluations is that of the data set plus that of the power and M, by least
-    squares over the means of recorded fits: a set whose searches are long with few pseudo-points has long
-    ones with many. An evaluation takes a sum of N, N M and N M^2 (exact: N and N^3) with the best
-    coefficients that are not negative; on a set with records so many times that as theirs with the nearest M
-    do.
+    The logarithm of the number of evaluations is an effect of the data set plus an effect of the power and
+    M, by least squares over the means of recorded fits: a set whose searches are long with few pseudo-points
+    has long ones with many. The seconds of an evaluation are a combination of N, N M and N M^2 (exact: N and
+    N^3) with nonnegative coefficients. On a set with records they are scaled by the ratio of recorded to
+    predicted seconds at the nearest M.
     """
 
     frame: pd.DataFrame
 
     def evaluations(self, dataset: str, alpha: str, m: int) -> float:
-        """Mean number; of a set without records that of the mean set, of a power without, of the nearest.
+        """Return the mean number of evaluations of a search.
 
-        Interpolated in log M between the numbers of pseudo-points with records, constant beyond them, and
-        never more than some fit needed.
+        The number is interpolated in log M between recorded M, constant beyond them, and at most the recorded
+        maximum. A set without records has the mean effect, a power without records that of the nearest.
         """
         of_sets, of_cells = self._effects
         there = np.exp(of_cells[_nearest(of_cells.index.get_level_values(0), alpha)])
@@ -98,7 +98,7 @@ class Searches:
         return min(float(np.exp(of_sets.get(dataset, of_sets.mean())) * cell), float(self._used.max()))
 
     def each(self, dataset: str, n: int, m: int) -> float:
-        """Seconds of an evaluation with ``n`` training points."""
+        """Return the seconds of an evaluation with ``n`` training points."""
         modelled = self._modelled(n, m)
         own = self.frame[self.frame["dataset"] == dataset]
         nearest = min(own["m"].unique(), key=lambda other: abs(_log(other) - _log(m)), default=m)
@@ -115,7 +115,7 @@ class Searches:
 
     @cached_property
     def _effects(self) -> tuple[pd.Series, pd.Series]:
-        """Of data sets, and of powers and M in order; only sums of both mean anything."""
+        """Return the effects of data sets, and of (power, M) in order; only sums of both are identified."""
         logs = np.log(self._used.groupby([self.frame[name] for name in CELL]).mean()).reset_index(name="used")
         set_of, sets = pd.factorize(logs["dataset"])
         cell_of, cells = pd.factorize(pd.MultiIndex.from_frame(logs[["alpha", "m"]]), sort=True)
@@ -129,19 +129,19 @@ class Searches:
 
     @cached_property
     def _coefficients(self) -> np.ndarray:
-        """Least relative squares, none negative."""
+        """Return the coefficients of the terms, by relative least squares, none negative."""
         seconds = np.maximum(self.frame["seconds"] / self._used, 1e-6).to_numpy()  # the clock may not see it
         terms = _terms(self.frame["n_train"].to_numpy(), self.frame["m"].to_numpy())
         return nnls(terms / seconds[:, None], np.ones(len(seconds)))[0]
 
 
 def _means(frame: pd.DataFrame) -> dict[tuple[str, str, int], float]:
-    """Mean seconds of each of `CELL`."""
+    """Return the mean seconds of each of `CELL`."""
     return frame.groupby(CELL)["seconds"].mean().to_dict()
 
 
 def _terms(n: np.ndarray, m: np.ndarray) -> np.ndarray:
-    """Terms [K, 4] of the cost of an evaluation, for arrays of N and M; M = 0 is exact regression."""
+    """Return the terms [K, 4] of an evaluation's cost for arrays of N and M; M = 0 is exact regression."""
     n, m = n.astype(float), m.astype(float)
     exact = m == 0
     return np.column_stack([n, n * m, n * m**2, n**3]) * np.where(exact[:, None], [1, 0, 0, 1], [1, 1, 1, 0])
@@ -152,7 +152,7 @@ def _log(m: np.ndarray | int) -> np.ndarray:
 
 
 def _nearest(alphas: Iterable[str], alpha: str) -> str:
-    """Itself, if it is among them."""
+    """Return the power nearest to ``alpha``, which is itself if it is among them."""
     return min(alphas, key=lambda other: 0.0 if other == alpha else abs(float(other) - float(alpha)))
 
 

@@ -1,4 +1,4 @@
-"""The Power-EP paper's tables 1 and 2, its data sets, beside what is read here."""
+"""The data sets in tables 1 and 2 of the Power-EP paper, compared with those read here."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Australian's label in place of its first column (docs/paper-power-ep.md)."""
 
 
 def write(folder: str | Path, published: str | Path) -> None:
-    """Write `NAME` below a folder, from the printed numbers (`PRINTED` of another) and the registry."""
+    """Write `NAME` into a folder, from the printed numbers (`PRINTED` of another folder) and the registry."""
     import pandas as pd
 
     table = pd.read_csv(Path(published, PRINTED), dtype=str, keep_default_na=False)
@@ -77,6 +77,6 @@ def _counts(row: Row) -> list[str]:
 
 
 def _parts(n: int) -> list[str]:
-    """Training and test rows of a split of so many."""
+    """Return text: training and test rows of a split."""
     train = regression.n_train(n)
     return [str(train), str(n - train)]

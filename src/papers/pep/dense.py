@@ -1,9 +1,9 @@
-"""PEP9 and figure 33: with as many pseudo-points as data, is sparse EP the dense one?
+"""PEP9 and figure 33: comparison of sparse EP with dense EP for as many pseudo-points as data.
 
-Ionosphere, one split [Bui et al. 2017, appendix I.5]; pseudo-inputs at the distinct training inputs,
-alpha = 1, hyperparameters on a grid. Energy and test NLL beside those of EP on the dense posterior, whose
-sites touch one function value each. Kuu has a relative jitter of `JITTER`, without which long lengthscales
-make it singular: what differs is of its order.
+The data are one split of Ionosphere [Bui et al. 2017, appendix I.5], with pseudo-inputs at the distinct
+training inputs, alpha = 1 and hyperparameters on a grid. Energy and test NLL are compared with those of EP on
+the dense posterior, whose sites touch one function value each. Kuu has a relative jitter of `JITTER`, without
+which long lengthscales make it singular. The differences are of the order of this jitter.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Measured(NamedTuple):
 
 
 def study(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    """Lines of `DENSE` for the set `DATA`, lengthscale by lengthscale."""
+    """Yield the rows of `DENSE` for the set `DATA`, lengthscale by lengthscale."""
     X, Xs, y, ys = classification.prepared(regression.parts(dataset, SPLIT))
     X, rows = np.unique(X, axis=0, return_index=True)
     y = y[rows]
@@ -76,7 +76,7 @@ def study(dataset: Dataset) -> Iterator[dict[str, Any]]:
 def measured_dense(
     kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Xs: np.ndarray, ys: np.ndarray
 ) -> Measured:
-    """EP on the dense posterior of X [N, D] and labels y [N], tested on Xs [N*, D] and ys [N*]."""
+    """Measure EP on the dense posterior of X [N, D] and labels y [N], tested on Xs [N*, D] and ys [N*]."""
     posterior = Dense.build(kernel.matrix(X))
     inference = infer(posterior, Probit(), y, EP, OPTIONS)
     latent = inference.state.predict(kernel.matrix(Xs, X), kernel.diagonal(Xs))
@@ -86,7 +86,7 @@ def measured_dense(
 def measured_sparse(
     kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Xs: np.ndarray, ys: np.ndarray
 ) -> Measured:
-    """The same with every training input a pseudo-input."""
+    """Measure sparse EP on the same data, with every training input a pseudo-input."""
     posterior = Sparse.build(kernel, X, X, jitter=JITTER)
     inference = infer(posterior, Probit(), y, EP, OPTIONS)
     latent = posterior.predict(inference.state, Xs)
@@ -106,7 +106,7 @@ def _dataset(mirror: str | None) -> Dataset:
 
 
 def again(lines: pd.DataFrame, context: Context) -> MadeAgain:
-    """Lines beside those of today."""
+    """Repeat recorded rows and compare them."""
     return matched(lines, context, study(_dataset(context.mirror)))
 
 
@@ -140,7 +140,7 @@ TEST = f"largest relative difference at most {ACCURACY:g} on the whole grid; int
 
 
 def equal(frame: pd.DataFrame | None) -> list[Block]:
-    """PEP9 from lines of `DENSE`; None where the study was not made."""
+    """Judge PEP9 from rows of `DENSE`; None means that the study was not run."""
     if frame is None:
         return [not_made("M = N", TEST, "dense.csv (`tilted study dense`)")]
     lines = []
@@ -168,7 +168,7 @@ DOTS: dict[str, Any] = {"linestyle": "", "markersize": 3.0, "markeredgewidth": 0
 
 
 def draw(frame: pd.DataFrame, folder: Path) -> None:
-    """Figure 33: both quantities against the lengthscale, and their differences."""
+    """Draw figure 33: both quantities against the lengthscale, and their differences."""
     with style.drawing(folder / "figure33", (6.9, 2.6)) as figure:
         panels = figure.subplots(1, 3)
         for axes, quantity in zip(panels, QUANTITIES, strict=False):
@@ -205,10 +205,10 @@ def _differences(axes: Axes, frame: pd.DataFrame) -> None:
     looks = ({"marker": "o", "markerfacecolor": "black"}, {"marker": "s", "markerfacecolor": "none"})
     for quantity, look in zip(QUANTITIES, looks, strict=True):
         pairs = frame[frame["quantity"] == quantity]
-        shown = pairs[pairs["difference"] > 0]
-        n_equal = len(pairs) - len(shown)
+        positive = pairs[pairs["difference"] > 0]
+        n_equal = len(pairs) - len(positive)
         dots: dict[str, Any] = DOTS | {"color": "black", "markeredgewidth": 0.6} | look
         dots["label"] = f"{quantity} ({n_equal} equal)" if n_equal else quantity
-        axes.plot(shown["lengthscale"], shown["difference"], **dots)
+        axes.plot(positive["lengthscale"], positive["difference"], **dots)
     axes.axhline(ACCURACY, color=style.GREY, linestyle=(0, (4, 2)), linewidth=0.8)
     axes.set(yscale="log", title="relative difference")

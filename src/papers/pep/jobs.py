@@ -1,4 +1,4 @@
-"""What a configuration asks of the Power-EP paper, what its jobs do, and their records.
+"""The jobs of the Power-EP paper: their configuration, the work of each job, and their records.
 
 A job of regressions or classifications fits a grid of powers and pseudo-points on a block of splits of one
 data set; one of exact regressions takes a block of made-up sets; one of digits is one training.
@@ -33,15 +33,15 @@ VB = "tilted.inference.vb"
 
 
 def jobs(config: Config) -> Iterator[Job]:
-    """Every job that a configuration asks for.
+    """Yield every job that a configuration asks for.
 
     Raises
     ------
     ValueError
         For a data set that does not exist, or more splits or pseudo-points than it has, with the place.
     """
-    for asked in (_regressions, _classifications, _toy, _digits):
-        yield from asked(config)
+    for section_jobs in (_regressions, _classifications, _toy, _digits):
+        yield from section_jobs(config)
 
 
 def _regressions(config: Config) -> Iterator[Job]:
@@ -86,7 +86,7 @@ def _classifications(config: Config) -> Iterator[Job]:
 
 
 def _checked(config: Config, section: str, experiment: ModuleType) -> Iterator[tuple[str, Config]]:
-    """Grids of a section by name, none asking for what its data sets do not have."""
+    """Yield the grids of a section by name; refuse one that exceeds its data sets."""
     for name, grid in config.get(section, {}).items():
         try:
             experiment.check(grid)
@@ -96,7 +96,7 @@ def _checked(config: Config, section: str, experiment: ModuleType) -> Iterator[t
 
 
 def _blocks(grid: Config) -> Iterator[tuple[str, int, int]]:
-    """Data set, first and last split of all blocks of a grid."""
+    """Yield the data set, first and last split of all blocks of a grid."""
     for dataset, row in grid["rows"].items():
         for first, last in blocks(row["splits"], row["block"]):
             yield dataset, first, last
@@ -137,7 +137,7 @@ def block(
     data: str | None = None,
     kept: Sequence[dict[str, Any]] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Records of a grid on a block of splits of one data set; the made-up ones are drawn.
+    """Return the records of a grid on a block of splits of one data set; the made-up ones are drawn.
 
     Parameters
     ----------
@@ -151,17 +151,17 @@ def block(
     log, data : str
         Paths of the log and of the standard file.
     kept : sequence of dict
-        Records that were made before (`papers.evidence.kept`).
+        Earlier records (`papers.evidence.kept`).
     """
     from papers.data import standard
 
-    given = standard.read_standard(data) if data else None
-    fitted = import_module(experiment).run_block(dataset, range(first, last + 1), grid, given, kept)
+    standard_set = standard.read_standard(data) if data else None
+    fitted = import_module(experiment).run_block(dataset, range(first, last + 1), grid, standard_set, kept)
     return import_module(REGRESSION).narrate(fitted, log)
 
 
 def _toy(config: Config) -> Iterator[Job]:
-    """Exact regressions at true and at learned hyperparameters."""
+    """Yield jobs of exact regressions at true and at learned hyperparameters."""
     if "toy" not in config:
         return
     sizes = config["toy"]["n_train"]
@@ -179,12 +179,12 @@ def _toy(config: Config) -> Iterator[Job]:
 
 
 def exact(first: int, last: int, sizes: Sequence[int], log: str) -> Iterator[dict[str, Any]]:
-    """Lines of a block of made-up sets."""
+    """Return the rows of a block of made-up sets."""
     return import_module(TOY).study(range(first, last + 1), sizes)
 
 
 def _digits(config: Config) -> Iterator[Job]:
-    """Trainings; one that two grids ask for comes twice."""
+    """Yield the trainings; one that two grids ask for comes twice."""
     for grid in config.get("mnist", {}).values():
         for m in grid["m"]:
             for alpha in grid["alphas"]:
@@ -208,13 +208,13 @@ def _training(alpha: float, m: int, seed: int, steps: int) -> Job:
 def training(
     alpha: float, m: int, seed: int, steps: int, raw: Sequence[str], log: str
 ) -> Iterator[dict[str, Any]]:
-    """Measurements of one training on the digits, whose raw files are there."""
+    """Return the measurements of one training on the digits from the raw files."""
     experiment = import_module(DIGITS)
     return experiment.narrate(experiment.run(mnist.load(), alpha, m, seed, steps), log)
 
 
 def records(config: Config) -> list[Record]:
-    """What this paper's fits are folded into."""
+    """Return the records into which this paper's fits are folded."""
     return [
         _record("regression_records", "pep", "REGRESSION", "regression.csv.gz", "line_of"),
         _record(
@@ -239,7 +239,7 @@ TRAININGS = ("pep_mnist.csv", "pep_mnist.md")
 
 
 def tables(config: Config) -> list[str]:
-    """Tables that are made of regressions and of classifications under each protocol, and of digits."""
+    """Return names of tables: regressions and classifications under each protocol, and digits."""
     experiment, stems = import_module(REGRESSION), []
     for section, plain in (("pep", experiment.DESCRIBED), ("pep_classification", RELEASED)):
         protocols = [p for grid in config.get(section, {}).values() for p in grid.get("protocols", [plain])]
@@ -249,5 +249,5 @@ def tables(config: Config) -> list[str]:
 
 
 def figures(config: Config) -> list[str]:
-    """A folder of figures, which depend on the data sets."""
+    """Return the folder of figures, whose names depend on the data sets."""
     return ["pep"] if any(config.get(name) for name in ("pep", "pep_classification", "mnist")) else []

@@ -1,7 +1,7 @@
-"""PEP8, the limits of Power EP: is alpha = 1 FITC, alpha -> 0 VFE, and is one pass enough?
+"""PEP8, the limits of Power EP: alpha = 1 against FITC, alpha -> 0 against VFE, and one pass.
 
-Random problems. The collapsed energy and its predictions are compared with the dense N x N formulas of FITC
-[Snelson & Ghahramani 2006] and VFE [Titsias 2009], written here with nothing of ours but the kernel:
+On random problems, the collapsed energy and its predictions are compared with the dense N x N formulas of
+FITC [Snelson & Ghahramani 2006] and VFE [Titsias 2009], which share only the kernel with the library:
 
     FITC:  log N(y; 0, Q + diag(K - Q) + s^2 I)
     VFE:   log N(y; 0, Q + s^2 I) - tr(K - Q) / (2 s^2)
@@ -54,13 +54,13 @@ NOISE, N_TEST, SEED = 0.1, 50, 0
 
 
 def study() -> Iterator[dict[str, Any]]:
-    """Lines of `LIMITS`, problem by problem."""
+    """Yield the rows of `LIMITS`, problem by problem."""
     for problem in SIZES:
         yield from problem_lines(problem)
 
 
 def problem_lines(problem: str) -> Iterator[dict[str, Any]]:
-    """Lines of one of `SIZES`."""
+    """Yield the rows of one of `SIZES`."""
     n, dimension, m = SIZES[problem]
     rng = np.random.default_rng([SEED, list(SIZES).index(problem)])
     X, Xs = rng.standard_normal((n, dimension)), rng.standard_normal((N_TEST, dimension))
@@ -72,10 +72,10 @@ def problem_lines(problem: str) -> Iterator[dict[str, Any]]:
         return dict(zip(LIMITS.columns, (problem, n, m, alpha, limit, quantity, difference), strict=True))
 
     for alpha, limit in ((1.0, FITC), *((alpha, VFE) for alpha in POWERS)):
-        theirs: tuple[float | np.ndarray, ...] = dense(limit, kernel, X, y, Z, Xs)
+        dense_values: tuple[float | np.ndarray, ...] = dense(limit, kernel, X, y, Z, Xs)
         state = condition(Regression(X, y, alpha), kernel, Z, NOISE)
-        ours: tuple[float | np.ndarray, ...] = (state.log_evidence, *state.predict(Xs))
-        for quantity, a, b in zip(("evidence", "mean", "variance"), ours, theirs, strict=True):
+        sparse_values: tuple[float | np.ndarray, ...] = (state.log_evidence, *state.predict(Xs))
+        for quantity, a, b in zip(("evidence", "mean", "variance"), sparse_values, dense_values, strict=True):
             yield line(alpha, limit, quantity, relative_difference(a, b))
     for alpha in PASSES:
         for limit in (PRINTED, WHOLE):
@@ -85,7 +85,7 @@ def problem_lines(problem: str) -> Iterator[dict[str, Any]]:
 def dense(
     limit: str, kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Z: np.ndarray, Xs: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Log evidence, and mean and variance of f at ``Xs``, by the dense formulas of FITC or VFE."""
+    """Return log evidence, mean and variance of f at ``Xs``, by the dense formulas of FITC or VFE."""
     n = len(y)
     cross = np.vstack([kernel.matrix(X, Z), kernel.matrix(Xs, Z)])
     Q = cross @ np.linalg.solve(kernel.matrix(Z), cross.T)
@@ -103,7 +103,7 @@ def dense(
 def one_pass(
     kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Z: np.ndarray, alpha: float, limit: str
 ) -> float:
-    """Largest relative difference of a site's tau or nu, after one pass, from the fixed point.
+    """Return the largest relative difference of a site's tau or nu from the fixed point after one pass.
 
     nu is measured in units of the largest.
     """
@@ -116,7 +116,7 @@ def one_pass(
 
 
 def relative_difference(ours: float | np.ndarray, theirs: float | np.ndarray) -> float:
-    """Largest difference in units of the largest expected number."""
+    """Return the largest difference in units of the largest expected number."""
     return float(np.max(np.abs(np.asarray(ours) - theirs)) / np.max(np.abs(theirs)))
 
 
@@ -124,9 +124,9 @@ def relative_difference(ours: float | np.ndarray, theirs: float | np.ndarray) ->
 
 
 def again(lines: pd.DataFrame, context: Context) -> MadeAgain:
-    """Lines beside those that their problems give today."""
-    made = (line for problem in lines["problem"].unique() for line in problem_lines(problem))
-    return matched(lines, context, made)
+    """Repeat the problems of recorded rows and compare the rows."""
+    rows = (line for problem in lines["problem"].unique() for line in problem_lines(problem))
+    return matched(lines, context, rows)
 
 
 LIMITS = Study(
@@ -167,10 +167,10 @@ EVIDENCE, POSTERIOR = ("evidence",), ("mean", "variance")
 
 
 def recovered(frame: pd.DataFrame | None) -> list[Block]:
-    """PEP8 from lines of `LIMITS`; None where the study was not made.
+    """Judge PEP8 from rows of `LIMITS`; None means that the study was not run.
 
     The first block decides: FITC at power 1, VFE at 0 and as the limit of small powers, and one pass as
-    the paper prints it. The full step stands beside it.
+    the paper prints it. The second block has the full step.
     """
     if frame is None:
         return [not_made("limits", TEST, "limits.csv (`tilted study limits`)")]
@@ -183,7 +183,7 @@ def recovered(frame: pd.DataFrame | None) -> list[Block]:
 
 
 def not_made(row: str, test: str, needed: str) -> Block:
-    """In place of the comparisons of a study that was not made."""
+    """Return the block that replaces the comparisons of a study that was not run."""
     return Block(
         "direct computation", test, (Line(row, QUANTITY, "excess"),), f"needs {needed}", best=-math.inf
     )
@@ -203,7 +203,7 @@ def _limit(frame: pd.DataFrame, limit: str, quantities: tuple[str, ...]) -> Line
 
 
 def _is_proportional(small: pd.DataFrame) -> bool:
-    """Whether differences fall in proportion to the power, problem by problem and quantity by quantity."""
+    """Return True if each problem's differences fall in proportion to the power in each quantity."""
     for _, group in small.groupby(["problem", "quantity"]):
         for less, more in pairwise(group.sort_values("alpha").itertuples()):
             if less.difference * (more.alpha / less.alpha) * STEEPNESS > more.difference:
@@ -220,7 +220,7 @@ def _passes(frame: pd.DataFrame, limit: str) -> Iterator[Line]:
 
 
 def line_of(row: str, differences: pd.Series, sound: bool, note: str, accuracy: float = ACCURACY) -> Line:
-    """A line that holds if no difference is above ``accuracy``, and all is sound."""
+    """Return a line that holds if no difference is above ``accuracy`` and ``sound`` is true."""
     if differences.empty:
         return Line(row, QUANTITY, "excess", note="not computed")
     low, high = float(differences.min()), float(differences.max())

@@ -20,7 +20,7 @@ VARIANCE, HALF_WIDTH, SCALES, DRAWN_NOISE, DRAWN_JITTER = 1.0, 2.0, (1.0, 4.0), 
 
 
 class Drawn(NamedTuple):
-    """A made-up set and what it was drawn from: X [N, D], y [N] with noise, f [N] without."""
+    """A made-up set and its generating values: X [N, D], y [N] with noise, f [N] without."""
 
     X: np.ndarray
     y: np.ndarray
@@ -30,7 +30,7 @@ class Drawn(NamedTuple):
 
 
 def draw(seed: int, n: int = POINTS, dimension: int = 5) -> Drawn:
-    """A made-up set of ``n`` points; the seed is of its own generator."""
+    """Draw a made-up set of ``n`` points; it has its own seed and generator."""
     rng = np.random.default_rng([seed, n, dimension])
     X = rng.uniform(-HALF_WIDTH, HALF_WIDTH, (n, dimension))
     low, high = np.log(SCALES)

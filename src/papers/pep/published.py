@@ -1,4 +1,4 @@
-"""What is printed of experiments won: shares, and data sets [Bui et al. 2017, sections 4.2 and 4.3]."""
+"""The printed results: shares of experiments won, and data sets [Bui et al. 2017, sections 4.2 and 4.3]."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE, SETS_FILE = "pep_win_rates.csv", "pep_set_counts.csv"
 
 
 class Printed(NamedTuple):
-    """``first`` beats ``second`` in ``percent`` of the experiments on a score; NaN: no clear winner."""
+    """A printed share: ``first`` beats ``second`` in ``percent`` of experiments; NaN: no clear winner."""
 
     claim: str
     score: str
@@ -25,7 +25,7 @@ class Printed(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """``first`` is better than ``second`` on so many data ``sets`` of a ``total``."""
+    """A printed count: ``first`` is better than ``second`` on ``sets`` of ``total`` data sets."""
 
     claim: str
     score: str
@@ -36,12 +36,12 @@ class Counted(NamedTuple):
 
 
 def read(folder: Path) -> list[Printed]:
-    """The printed shares (`FILE` of a folder), in the paper's order."""
+    """Read the printed shares (`FILE` of a folder), in the paper's order."""
     return [Printed(*line) for line in _lines(folder / FILE, Printed._fields)]
 
 
 def read_counts(folder: Path) -> list[Counted]:
-    """The printed numbers of data sets (`SETS_FILE` of a folder), in the paper's order."""
+    """Read the printed numbers of data sets (`SETS_FILE` of a folder), in the paper's order."""
     return [Counted(*line) for line in _lines(folder / SETS_FILE, Counted._fields)]
 
 
@@ -53,6 +53,6 @@ def _lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
 
 
 def about(fits: pd.DataFrame, printed: Sequence[Printed]) -> list[Printed]:
-    """Those on the scores that a frame of fits has."""
+    """Select the printed shares of the scores that a frame of fits has."""
     names = {score.name for score in predictive(fits)}
     return [line for line in printed if line.score in names]

@@ -1,4 +1,4 @@
-"""Which lines of the Power-EP paper's records its claims and figures are made of, and which a job makes."""
+"""The rows of the Power-EP records that each claim or figure needs, and those that each job adds."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ DRAWN: tuple[tuple[Callable[[str], bool], tuple[Study, ...]], ...] = (
 
 
 def figure(name: str) -> tuple[Slice, ...]:
-    """What a figure (`papers.pep.artifacts.CAPTIONS`) is made of."""
+    """Return the rows that a figure (`papers.pep.artifacts.CAPTIONS`) needs."""
     studies = next(studies for drawn, studies in DRAWN if drawn(name))
     return tuple(Slice(study, PLAIN if study is REGRESSION else {}) for study in studies)
 
 
 def made_by(job: Job) -> Slice:
-    """What a job makes."""
+    """Return the rows that a job adds."""
     p = job.parameters
     if job.kind == "pep_digits":
         return Slice(DIGITS, {name: [p[name]] for name in ("alpha", "m", "seed", "steps")})
@@ -74,14 +74,14 @@ def made_by(job: Job) -> Slice:
 
 
 def lacking(job: Job, frame: pd.DataFrame) -> Job:
-    """A job of a grid without powers, and numbers of pseudo-points, of which a record has all lines.
+    """Return a job without the powers and numbers of pseudo-points whose rows are all recorded.
 
     Parameters
     ----------
     job : Job
-        One of another kind comes back as it is; so does a grid none or all of whose lines are there.
+        A job of another kind is returned unchanged, and so is a grid with all or none of its rows recorded.
     frame : pandas.DataFrame
-        Lines of what `made_by` says.
+        The recorded rows that `made_by` selects.
     """
     if job.kind not in ("pep_regression", "pep_classification"):
         return job
@@ -100,8 +100,8 @@ def lacking(job: Job, frame: pd.DataFrame) -> Job:
     sizes = {cell[1] for cell in missing} - {0} or {p["grid"]["m"][0]}
     if not missing:
         return job
-    kept = {"alphas": powers, "m": sizes}
-    narrow = {name: [value for value in p["grid"][name] if value in those] for name, those in kept.items()}
+    needed = {"alphas": powers, "m": sizes}
+    narrow = {name: [value for value in p["grid"][name] if value in those] for name, those in needed.items()}
     grid = {**p["grid"], **narrow}
     return replace(job, parameters={**p, "grid": grid}, fits=len(splits) * len(experiment.cells(grid)))
 

@@ -1,25 +1,25 @@
-"""The committed records of the Power-EP paper: those that jobs make fits for, and `STUDIES`, all of them.
+"""The committed records of the Power-EP paper: those that jobs add fits to, and `STUDIES`, all of them.
 
-`REGRESSION`, a fit a line:
+`REGRESSION` has a row for each fit:
 
 ``dataset, split, alpha, m, start``
     which fit: "synthetic" (split is the number of the drawn set) or a regression set; the power as text,
     "full" for exact regression, whose m is 0; where the search started (`papers.pep.regression.STARTS`);
 ``protocol``
-    how it searched (`papers.pep.regression.SEARCHES`); lines without it are "as-described";
+    how it searched (`papers.pep.regression.SEARCHES`); rows without it are "as-described";
 ``nlml, smse, smll``
     the negative log evidence that was minimised, and the scores, of standardised targets; empty if failed;
 ``evaluations, outcome, message, seconds``
     ``ok``, ``stopped`` (numbers, but the search did not converge) or ``failed`` (no numbers), why, and
     processor seconds.
 
-`CLASSIFICATION` has ``protocol`` (`papers.data.classification`) in place of ``start``; its set "banana" is
-drawn; ``nlml`` is the energy, a bound at power 0; scores are ``error``, the share of wrong test labels, and
+`CLASSIFICATION` has ``protocol`` (`papers.data.classification`) in place of ``start``. Its set "banana" is
+drawn. ``nlml`` is the energy, a bound at power 0. Scores are ``error``, the share of wrong test labels, and
 ``nll``, nats a test point. `TOY` has exact regressions, whose ``lengthscales`` are text with colons between
-them. `DIGITS` has a measurement of a training a line: the training and its length; steps so far, and
-processor seconds of the training so far, without the clustering and the measurements; share of errors and
-mean log p(y*) in nats on the test set, the last batch's estimate of the log evidence; kernel; updates of
-sites left out and steps refused so far.
+them. `DIGITS` has a row for each measurement of a training: the training and its length; steps so far;
+processor seconds so far, without the clustering and the measurements; share of errors and mean log p(y*) in
+nats on the test set; the last batch's estimate of the log evidence; kernel; skipped updates of sites and
+refused steps so far.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ __all__ = [
 
 
 def line_of(record: Line) -> Line:
-    """Line of `REGRESSION` or `CLASSIFICATION` from a fit record (``run_cell`` of the experiment)."""
+    """Return a row of `REGRESSION` or `CLASSIFICATION` from a fit record (``run_cell`` of the experiment)."""
     return {**record, "alpha": power(record["alpha"]), **regression.ended(record)}
 
 
 def power(alpha: float | str) -> str:
-    """A power as the records name it."""
+    """Return a power as the records name it."""
     return alpha if alpha == FULL else f"{alpha:g}"
 
 
@@ -83,7 +83,7 @@ def _powers(column: pd.Series) -> pd.Series:
 
 
 def _ends(frame: pd.DataFrame, scores: Iterable[str], outcomes: Iterable[str] = OUTCOMES) -> Wrong:
-    """Rules about how fits ended."""
+    """Return the rules about how fits ended."""
     has_scores = np.isfinite(frame[list(scores)].astype(float)).all(axis=1)
     return (
         (~frame["outcome"].isin(outcomes), "unknown outcome"),
@@ -108,20 +108,20 @@ def _classification_set(name: str, protocol: str, mirror: str | None) -> Dataset
 
 def _regression_again(line: Line, mirror: str | None) -> Line:
     name, split = line["dataset"], line["split"]
-    parts = regression.parts_of(name, split, _regression_set(name, mirror))
+    data = regression.parts_of(name, split, _regression_set(name, mirror))
     alpha = FULL if line["alpha"] == FULL else float(line["alpha"])
     chosen = {"start": line["start"], "protocol": line["protocol"]}
-    return line_of(regression.run_cell(parts, name, split, alpha, line["m"], **chosen))
+    return line_of(regression.run_cell(data, name, split, alpha, line["m"], **chosen))
 
 
 def _classification_again(line: Line, mirror: str | None) -> Line:
     name, protocol, split = line["dataset"], line["protocol"], line["split"]
-    parts = classification.parts_of(name, split, _classification_set(name, protocol, mirror))
-    return line_of(classification.run_cell(parts, protocol, name, split, float(line["alpha"]), line["m"]))
+    data = classification.parts_of(name, split, _classification_set(name, protocol, mirror))
+    return line_of(classification.run_cell(data, protocol, name, split, float(line["alpha"]), line["m"]))
 
 
 def again(repeat: Callable[[Line, str | None], Line], lines: pd.DataFrame, context: Context) -> MadeAgain:
-    """Fits from scratch, since their hyperparameters are not in the records."""
+    """Repeat fits from scratch, since the records do not hold their hyperparameters."""
     for line in lines.to_dict("records"):
         yield line, [by_tolerance(context.study, line, repeat(line, context.mirror))]
 
@@ -135,13 +135,13 @@ def _fits(
     todays: Callable[[Mapping[str, Any]], str] | None = None,
     unnamed: Mapping[str, str] | None = None,
 ) -> Study:
-    """A study of fits: what differs is the columns that say under which conditions, and the scores."""
+    """Return a study of fits; studies differ in the columns of their conditions and in their scores."""
 
     def checks(frame: pd.DataFrame) -> Wrong:
         failed, full = frame["outcome"] == FAILED, frame["alpha"] == FULL
         return (
             (~frame["dataset"].isin(experiment.datasets()), "unknown data set"),
-            *((~frame[name].isin(known), f"unknown {name}") for name, known in variants.items()),
+            *((~frame[name].isin(allowed), f"unknown {name}") for name, allowed in variants.items()),
             (~full & ~frame["alpha"].map(_is_power).astype(bool), "alpha is no power from 0 to 1"),
             ((frame["m"] == 0) != full, "m does not agree with alpha"),
             ((frame["m"] < 0) | (frame["m"] > frame["n_train"]), "m is no number of pseudo-points"),
@@ -206,10 +206,10 @@ def _toy_again(line: Line, mirror: str | None) -> Line:
 
 
 def _toy_rules(frame: pd.DataFrame) -> Wrong:
-    known = frame["hyperparameters"].isin([toy.TRUE, toy.LEARNED])
+    is_known = frame["hyperparameters"].isin([toy.TRUE, toy.LEARNED])
     return (
         (frame["dataset"] != made_up.SYNTHETIC, "unknown data set"),
-        (~known, "hyperparameters are neither true nor learned"),
+        (~is_known, "hyperparameters are neither true nor learned"),
         *_ends(frame, toy.SCORES),
     )
 
@@ -249,14 +249,14 @@ def _images(mirror: str | None) -> mnist.Digits:
 
 
 def _digits_again(lines: pd.DataFrame, context: Context) -> MadeAgain:
-    """Lines beside those of their trainings, each of which is repeated once, as far as is needed."""
+    """Repeat trainings, each once and as far as needed, and compare their rows."""
     for (alpha, m, seed, steps), of_training in lines.groupby(["alpha", "m", "seed", "steps"]):
         measurements = digits.run(_images(context.mirror), alpha, int(m), int(seed), int(steps))
         yield from matched(of_training, context, _until(measurements, of_training["step"].max()))
 
 
 def _until(measurements: Iterable[Line], last: int) -> Iterator[Line]:
-    """Measurements up to a step, without what is said of failures."""
+    """Yield the measurements up to a step, without the text about failures."""
     for line in measurements:
         yield {name: value for name, value in line.items() if name != "message"}
         if line["step"] >= last:

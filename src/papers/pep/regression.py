@@ -1,9 +1,9 @@
-"""The regression experiments of the Power-EP paper: one record for each (data set, split, alpha, M, start).
+"""The regression experiments of the Power-EP paper: a record for each (data set, split, alpha, M, start).
 
-What the paper leaves open is decided here: inputs and targets standardised by the training part, a relative
-jitter of 1e-6 on Kuu, and where a search starts (`STARTS`; by default at training inputs drawn at random,
-variance 1, lengthscales sqrt(D) and noise 0.1). Under the protocol "as-described" a search is L-BFGS-B and
-stops at the paper's 2000 evaluations; under "converged" it is BFGS with a full matrix and goes on until its
+The paper leaves open the following choices. Inputs and targets are standardised by the training rows. Kuu has
+a relative jitter of 1e-6. A search starts at one of `STARTS`: by default at training inputs drawn at random,
+variance 1, lengthscales sqrt(D) and noise 0.1. Under the protocol "as-described" a search is L-BFGS-B and
+stops at the paper's 2000 evaluations. Under "converged" it is BFGS with a full matrix and goes on until its
 next step is expected to gain less than 1e-5 nats.
 """
 
@@ -54,7 +54,7 @@ OUTCOMES = OK, STOPPED, FAILED = ("ok", "stopped", "failed")
 
 @dataclass(frozen=True)
 class Start:
-    """Where a search starts.
+    """The starting point of a search.
 
     Parameters
     ----------
@@ -88,12 +88,12 @@ DEFAULT = "data"
 
 
 def datasets() -> list[str]:
-    """Names of the data sets, the made-up ones first."""
+    """Return the names of the data sets, the made-up ones first."""
     return [SYNTHETIC, *regression.names()]
 
 
 def sizes(dataset: str) -> tuple[int, int]:
-    """Training points and splits of a data set."""
+    """Return the numbers of training points and of splits of a data set."""
     if dataset == SYNTHETIC:
         return POINTS // 2, DRAWN
     if dataset not in regression.names():
@@ -106,19 +106,19 @@ def sizes(dataset: str) -> tuple[int, int]:
 
 
 def cells(grid: dict[str, Any]) -> list[tuple[float | str, int, str]]:
-    """(alpha, m, start) of the fits of a split: every start with every m and alpha, exact ones once a start.
+    """Return (alpha, m, start) of a split's fits: every start, m and alpha; exact ones once for each start.
 
     Parameters
     ----------
     grid : dict
         ``alphas`` (numbers in [0, 1] or "full"), ``m`` and, unless there is the default one only, ``starts``.
     """
-    found = []
+    distinct = []
     for start, m, alpha in itertools.product(grid.get("starts", [DEFAULT]), grid["m"], grid["alphas"]):
         cell = (alpha, 0 if alpha == FULL else m, start)
-        if cell not in found:
-            found.append(cell)
-    return found
+        if cell not in distinct:
+            distinct.append(cell)
+    return distinct
 
 
 def check(grid: dict[str, Any], sizes_of: Callable[[str], tuple[int, int]] = sizes) -> None:
@@ -138,7 +138,7 @@ def run_block(
     dataset: Dataset | None = None,
     kept: Iterable[dict[str, Any]] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Records of the `cells` of a block of splits.
+    """Yield the records of the `cells` of a block of splits.
 
     Parameters
     ----------
@@ -150,19 +150,19 @@ def run_block(
     dataset : Dataset, optional
         The data; the made-up ones are drawn.
     kept : iterable of dict
-        Records that were made before; those of the block are not made again.
+        Earlier records; those of the block are not repeated.
     """
     protocol = grid["protocol"]
-    made = {tuple(record[name] for name in NAMES): record for record in kept}
+    by_cell = {tuple(record[name] for name in NAMES): record for record in kept}
     for split in splits:
-        parts = parts_of(name, split, dataset)
+        split_data = parts_of(name, split, dataset)
         for alpha, m, start in cells(grid):
-            before = made.get((name, protocol, split, alpha, m, start))
-            yield before or run_cell(parts, name, split, alpha, m, start=start, protocol=protocol)
+            before = by_cell.get((name, protocol, split, alpha, m, start))
+            yield before or run_cell(split_data, name, split, alpha, m, start=start, protocol=protocol)
 
 
 def parts_of(name: str, split: int, dataset: Dataset | None) -> Parts:
-    """X_train, X_test, y_train, y_test of a split of a data set, or of a made-up set in halves."""
+    """Return X_train, X_test, y_train, y_test of a split of a data set, or of a made-up set in halves."""
     if name != SYNTHETIC:
         assert dataset is not None, f"{name} is not made up: its data have to be given"
         return regression.parts(dataset, split)
@@ -173,17 +173,17 @@ def parts_of(name: str, split: int, dataset: Dataset | None) -> Parts:
 
 
 def narrate(records: Iterable[dict[str, Any]], path: str | Path) -> Iterator[dict[str, Any]]:
-    """The records, with a line a fit in a log file as they come."""
+    """Yield the records and write one line of a log file for each fit."""
     with open(path, "w", encoding="utf-8", buffering=1) as log:
         for r in records:
-            what = ", ".join(r[name] for name in ("protocol", "start") if name in r)
-            fit = f"split {r['split']}, alpha {r['alpha']}, m {r['m']}, {what}"
+            conditions = ", ".join(r[name] for name in ("protocol", "start") if name in r)
+            fit = f"split {r['split']}, alpha {r['alpha']}, m {r['m']}, {conditions}"
             print(f"{fit}: {r['seconds']:.2f} s, {r['status']['message']}", file=log)
             yield r
 
 
 def standardise(X_train: np.ndarray, X_test: np.ndarray, y_train: np.ndarray, y_test: np.ndarray) -> Parts:
-    """Inputs and targets with mean 0 and standard deviation 1 on the training part (constant columns 0).
+    """Scale inputs and targets to mean 0 and sd 1 on the training rows (constant columns to 0).
 
     Constancy is read off the values: the computed standard deviation of a constant may be rounding.
     """
@@ -200,7 +200,7 @@ def standardise(X_train: np.ndarray, X_test: np.ndarray, y_train: np.ndarray, y_
 
 
 def pseudo_inputs(X: np.ndarray, m: int, split: int, start: Start) -> np.ndarray:
-    """First pseudo-inputs [m, D] for training inputs ``X`` [N, D].
+    """Return the first pseudo-inputs [m, D] for training inputs ``X`` [N, D].
 
     Raises
     ------
@@ -216,7 +216,7 @@ def pseudo_inputs(X: np.ndarray, m: int, split: int, start: Start) -> np.ndarray
 
 
 def centres(X: np.ndarray, m: int, rng: np.random.Generator) -> np.ndarray:
-    """Centres [m, D] of clusters of ``X`` [N, D]."""
+    """Return the centres [m, D] of clusters of ``X`` [N, D]."""
     from sklearn.cluster import KMeans
 
     return KMeans(m, n_init=1, random_state=int(rng.integers(2**31))).fit(X).cluster_centers_
@@ -261,9 +261,9 @@ def run_cell(
     ValueError
         For more pseudo-points than training points, a power outside [0, 1], or an unknown start or protocol.
     """
-    for what, name, known in (("start", start, STARTS), ("protocol", protocol, SEARCHES)):
-        if name not in known:
-            raise ValueError(f"unknown {what} '{name}'; known: {', '.join(known)}")
+    for label, name, choices in (("start", start, STARTS), ("protocol", protocol, SEARCHES)):
+        if name not in choices:
+            raise ValueError(f"unknown {label} '{name}'; known: {', '.join(choices)}")
     at = STARTS[start]
     X, Xs, y, ys = standardise(*parts)
     kernel = SquaredExponential(VARIANCE, (at.stretch * float(np.sqrt(X.shape[1])),) * X.shape[1])
@@ -293,16 +293,16 @@ def run_cell(
 def attempted(
     fit: Callable[[], FitT], test: Callable[[FitT], dict[str, Any]], scores: tuple[str, ...]
 ) -> dict[str, Any]:
-    """What became of a fit, with its processor seconds.
+    """Run and test a fit, and return its result with its processor seconds.
 
     Parameters
     ----------
     fit : callable
-        Makes a fit, which has a ``status``.
+        Returns a fit, which has a ``status``.
     test : callable
         Fit -> ``scores``, ``hyperparameters`` and ``status``.
     scores : tuple of str
-        What a failed fit has none of; its reason is in ``status.message``.
+        Names of the scores; a failed fit has none of them, and its reason in ``status.message``.
     """
     fitted: FitT | None = None
     began = time.process_time()
@@ -317,7 +317,7 @@ def attempted(
 
 
 def ended(record: dict[str, Any]) -> dict[str, Any]:
-    """How a record (with `attempted`) ended, as lines say it: ``evaluations``, ``outcome``, ``message``."""
+    """Return how a record (by `attempted`) ended, as rows: ``evaluations``, ``outcome``, ``message``."""
     status = record["status"]
     outcome = FAILED if record["nlml"] is None else OK if status["converged"] else STOPPED
     message = "" if outcome == OK else " ".join(status["message"].removeprefix("failed: ").split())
@@ -325,7 +325,7 @@ def ended(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tested(fitted: Fitted, Xs: np.ndarray, ys: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    """Scores and status of a fit; ArithmeticError if it does not predict."""
+    """Return scores and status of a fit; raise ArithmeticError if it does not predict."""
     mean, variance = fitted.state.predict(Xs)
     variance = variance + fitted.state.noise
     if not np.all(np.isfinite(mean)):

@@ -1,7 +1,7 @@
-"""What is compared: scores, names of data sets and powers, and what a frame of fits covers.
+"""The compared scores, the names of data sets and powers, and the coverage of a frame of fits.
 
-A fit that failed has no number; one whose search stopped before it converged has. Only fits from the default
-initial values are compared, the others belong to the study of initial values.
+A fit that failed has no number. A fit whose search stopped before it converged has one. Only fits from the
+default initial values are compared; the others belong to the study of initial values.
 """
 
 from __future__ import annotations
@@ -57,39 +57,39 @@ NLL = Score("nll", "NLL", "nats", CLASS_MARGIN["nll"])
 
 
 def name_of(dataset: str) -> str:
-    """Printed name of a data set; of one that the paper does not have, its name."""
+    """Return the printed name of a data set; its own name if the paper does not have the set."""
     return NAMES.get(dataset, dataset)
 
 
 def label(alpha: str) -> str:
-    """A power as a reader sees it, with the name it has at the ends."""
+    """Return the displayed text of a power, with its name if it is at an end of the range."""
     if alpha == FULL:
         return "full GP"
     return f"α = {alpha} ({ENDS[alpha]})" if alpha in ENDS else f"α = {alpha}"
 
 
 def is_classification(fits: pd.DataFrame) -> bool:
-    """Whether a frame is of classifications (`records.CLASSIFICATION`)."""
+    """Return True if a frame holds classifications (`records.CLASSIFICATION`)."""
     return ERROR.column in fits
 
 
 def predictive(fits: pd.DataFrame) -> tuple[Score, Score]:
-    """The two scores of predictions that a frame has."""
+    """Return the two predictive scores that a frame has."""
     return (ERROR, NLL) if is_classification(fits) else PREDICTIVE
 
 
 def scores_of(fits: pd.DataFrame) -> tuple[Score, ...]:
-    """The scores of predictions, and the energy."""
+    """Return the predictive scores and the energy."""
     return (*predictive(fits), NLML)
 
 
 def natural(fits: pd.DataFrame, score: Score) -> pd.Series:
-    """The score as drawn: as recorded, NLML a training point."""
+    """Return the score as drawn: as recorded, but NLML divided by the number of training points."""
     return fits[score.column] / fits["n_train"] if score == NLML else fits[score.column]
 
 
 def values(fits: pd.DataFrame, score: Score) -> pd.Series:
-    """The score in the scale of its differences: log SMSE, others as drawn."""
+    """Return the score in the scale of its differences: log SMSE, other scores as drawn."""
     drawn = natural(fits, score).astype(float)
     if score != SMSE:
         return drawn
@@ -99,7 +99,7 @@ def values(fits: pd.DataFrame, score: Score) -> pd.Series:
 
 
 def compared(frame: pd.DataFrame, protocol: str = DESCRIBED) -> pd.DataFrame:
-    """Regressions of a protocol from the default initial values; classifications, those of one protocol.
+    """Select the fits to compare: regressions of a protocol from the default start, or classifications.
 
     ValueError for classifications of several.
     """
@@ -110,43 +110,43 @@ def compared(frame: pd.DataFrame, protocol: str = DESCRIBED) -> pd.DataFrame:
 
 
 def with_numbers(fits: pd.DataFrame) -> pd.DataFrame:
-    """Fits that did not fail."""
+    """Select the fits that did not fail."""
     return fits[fits["outcome"] != FAILED]
 
 
 def real(fits: pd.DataFrame) -> pd.DataFrame:
-    """Fits of the UCI sets."""
+    """Select the fits of the UCI sets."""
     return fits[fits["dataset"].isin(set(NAMES).difference(MADE_UP))]
 
 
 def made_up(fits: pd.DataFrame) -> pd.DataFrame:
-    """Fits of the synthetic sets."""
+    """Select the fits of the synthetic sets."""
     return fits[fits["dataset"].isin(MADE_UP)]
 
 
 def added(fits: pd.DataFrame) -> pd.DataFrame:
-    """Fits of sets that the paper does not have."""
+    """Select the fits of sets that the paper does not have."""
     return fits[~fits["dataset"].isin(NAMES)]
 
 
 def sparse(fits: pd.DataFrame) -> pd.DataFrame:
-    """Fits with pseudo-points."""
+    """Select the fits with pseudo-points."""
     return fits[fits["alpha"] != FULL]
 
 
 def alphas(fits: pd.DataFrame) -> list[str]:
-    """The powers that were run, ascending."""
+    """Return the powers that were run, ascending."""
     return sorted(set(sparse(fits)["alpha"]), key=float)
 
 
 def datasets(fits: pd.DataFrame) -> list[str]:
-    """The data sets that were run, in the paper's order, then those it does not have by name."""
+    """Return the data sets that were run: the paper's in its order, then others by name."""
     present = set(fits["dataset"])
     return [name for name in NAMES if name in present] + sorted(present.difference(NAMES))
 
 
 def coverage(fits: pd.DataFrame) -> str:
-    """What the sparse fits of a frame cover, from the records alone: a sentence without a full stop.
+    """Return a sentence without a full stop: the coverage of a frame's sparse fits, from the records alone.
 
     Combinations of a data set's splits, its sizes and the powers without a record are counted as not run.
     """
@@ -179,7 +179,7 @@ def _sets(splits: dict[str, tuple[int, ...]]) -> str:
 
 
 def _alike(numbers: dict[str, tuple[int, ...]], what: str, shown: Callable[[tuple[int, ...]], str]) -> str:
-    """``what`` 0-4 if all data sets have the same, else each group by name."""
+    """Return the text ``what`` 0-4 if all data sets have the same, else each group by name."""
     groups: dict[tuple[int, ...], list[str]] = {}
     for name, values_of_set in numbers.items():
         groups.setdefault(values_of_set, []).append(name_of(name))

@@ -1,4 +1,4 @@
-"""Tables of the experiments: wins, ranks and means as CSV, and all to read as Markdown."""
+"""Tables of the experiments: wins, ranks and means as CSV files, and all tables as a Markdown page."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class About(NamedTuple):
-    """What tables and figures of one kind of experiments are called, and what is said before them.
+    """File stem, title and introduction of the tables and figures of one kind of experiments.
 
-    Files of the protocol ``plain`` have the stem alone, those of others are named after it.
+    Files of the protocol ``plain`` have the stem as their name; other protocols add their own name to it.
     """
 
     stem: str
@@ -38,7 +38,7 @@ class About(NamedTuple):
     plain: str
 
     def under(self, protocol: str) -> About:
-        """The same under a protocol."""
+        """Return the description for a protocol."""
         ending = "" if protocol == self.plain else f"_{protocol}"
         return self._replace(stem=f"{self.stem}{ending}", title=f"{self.title}, {protocol}")
 
@@ -66,7 +66,7 @@ are better low; ties, which are many in the error, are no wins.""",
 
 
 def names(about: About) -> tuple[str, ...]:
-    """What `write` writes."""
+    """Return the names of the files that `write` writes."""
     return f"{about.stem}.md", *(f"{about.stem}_{table}.csv" for table in ("wins", "ranks", "means"))
 
 
@@ -78,7 +78,7 @@ def write(
     about: About = REGRESSION,
     more: Sequence[str] = (),
 ) -> None:
-    """Write the shares of wins, ranks and means as CSV, and all to read as Markdown (`names`).
+    """Write shares of wins, ranks and means as CSV files, and all tables as a Markdown page (`names`).
 
     Parameters
     ----------
@@ -87,9 +87,9 @@ def write(
     printed : sequence of Printed
     folder : str or Path
     made : sequence of str
-        Lines that say what made the fits (`standing.note`).
+        Lines about the origin of the fits (`standing.note`).
     about : About
-        Title and introduction, and what the files are called.
+        Title, introduction and file names.
     more : sequence of str
         Lines of a further section of the page.
     """
@@ -132,7 +132,7 @@ def markdown(
     printed: Sequence[Printed],
     about: About = REGRESSION,
 ) -> str:
-    """Everything to read, legible as plain text."""
+    """Return the page of all tables, legible as plain text."""
     lines = [f"# {about.title}", "", *about.introduction.splitlines(), "", *items(covered(fits)), ""]
     if len(won):
         lines += _section("## Experiments won, ours and published", published_wins(won, printed), LEGEND)
@@ -155,7 +155,7 @@ def markdown(
 
 
 def _about_full(fits: pd.DataFrame) -> list[str]:
-    """What the full GP's column is, and where it is not at the maximum of the evidence."""
+    """Explain the full GP's column, and name the sets where it falls short of the largest evidence."""
     if not (scores.with_numbers(fits)["alpha"] == FULL).any():
         return []
     short = [
@@ -170,7 +170,7 @@ def _section(heading: str, table: Grid, legend: str = "") -> list[str]:
 
 
 def covered(fits: pd.DataFrame) -> list[str]:
-    """A sentence each for the synthetic, the UCI and other sets, of what the records cover."""
+    """Return a sentence each on the coverage of the synthetic, the UCI and the other sets."""
     groups = {"Synthetic": scores.made_up(fits), "UCI": scores.real(fits), "Others": scores.added(fits)}
     return [
         f"{name}: {scores.coverage(group)}{'' if scores.is_classification(fits) else _references(group)}."
@@ -186,7 +186,7 @@ def _references(fits: pd.DataFrame) -> str:
 
 
 def published_wins(won: pd.DataFrame, printed: Sequence[Printed]) -> Grid:
-    """Header, alignment and cells: the printed shares beside ours."""
+    """Return header, alignment and cells: the printed shares and the measured ones."""
     header = (
         *("Score", "Power", "beats", "Published", "Ours", "Interval", "Other sets"),
         *("Won", "Lost", "Tied", "By more than matters", "Left out"),
@@ -196,8 +196,8 @@ def published_wins(won: pd.DataFrame, printed: Sequence[Printed]) -> Grid:
     for line in printed:
         share = "no clear winner" if math.isnan(line.percent) else f"{line.percent:g} %"
         key = (line.score, line.first, line.second)
-        ours = _ours(table.loc[key]) if key in table.index else ["not run", *[""] * 7]
-        cells.append((line.score, label(line.first), label(line.second), share, *ours))
+        measured = _ours(table.loc[key]) if key in table.index else ["not run", *[""] * 7]
+        cells.append((line.score, label(line.first), label(line.second), share, *measured))
     return header, "lllrrrrrrrrr", cells
 
 
@@ -213,7 +213,7 @@ def _ours(line: pd.Series) -> list[str]:
 
 
 def matrix(won: pd.DataFrame, score: Score) -> Grid:
-    """Header, alignment and cells of all pairs of powers."""
+    """Return header, alignment and cells of all pairs of powers."""
     lines = won[(won["dataset"] == compare.ALL) & (won["score"] == score.name)]
     share = lines.set_index(["first", "second"])["share"]
     powers = sorted(set(won["first"]), key=float)
@@ -225,7 +225,7 @@ def matrix(won: pd.DataFrame, score: Score) -> Grid:
 
 
 def by_dataset(won: pd.DataFrame, printed: Sequence[Printed]) -> Grid:
-    """Header, alignment and cells: the printed pairs, a column a data set; counts where some tie."""
+    """Return header, alignment and cells: the printed pairs by data set; counts where some tie."""
     sets = [name for name in scores.NAMES if name in set(won["dataset"])]
     table = {(line.score, line.first, line.second, line.dataset): line for line in won.itertuples()}
     cells = []
@@ -236,7 +236,7 @@ def by_dataset(won: pd.DataFrame, printed: Sequence[Printed]) -> Grid:
 
 
 def _counted_share(line: Any) -> str:
-    """Share won of a line of `wins`, if there is one."""
+    """Return the share won of a row of `wins`, if there is one."""
     if line is None:
         return ""
     counts = f" ({line.won} : {line.lost})" if line.tied else ""
@@ -255,19 +255,19 @@ RANK_COLUMNS = (
 
 
 def mean_table(of_set: pd.DataFrame, score: Score) -> Grid:
-    """Header, alignment and cells of one data set: a line an M, a column a power."""
+    """Return header, alignment and cells of one data set: a row for each M, a column for each power."""
     small = of_set[score.column].abs().min() < 1e-2
     form = ".1f" if score == scores.NLML else ".2e" if small else ".4f"
     return _by_size(of_set, lambda line: _mean(line, score, form))
 
 
 def stopped_table(of_set: pd.DataFrame) -> Grid:
-    """The same with the searches that stopped before they converged, of those with numbers."""
+    """Return the same table of the searches that stopped before they converged, of those with numbers."""
     return _by_size(of_set, lambda line: f"{line['n_stopped']} of {line['n']}")
 
 
 def _by_size(of_set: pd.DataFrame, shown: Callable[[dict[str, Any]], str]) -> Grid:
-    """Header, alignment and cells: a line an M, a column a power and one of the full GP."""
+    """Return header, alignment and cells: a row for each M, a column for each power and for the full GP."""
     cells = {(line["m"], line["alpha"]): shown(line) for line in of_set.to_dict("records")}
     columns = list(dict.fromkeys(of_set["alpha"]))
     counts = of_set[of_set["alpha"] != FULL].groupby("m")["n"].agg(["min", "max"])
@@ -287,7 +287,7 @@ def _mean(line: dict[str, Any], score: Score, form: str) -> str:
 
 
 def endings(fits: pd.DataFrame) -> Grid:
-    """Header, alignment and cells: how many searches converged, a line a kind of sets and power."""
+    """Return header, alignment and cells: how many searches converged, by kind of sets and power."""
     cells = []
     kinds = {"UCI": scores.real(fits), "Synthetic": scores.made_up(fits), "Others": scores.added(fits)}
     for name, sets in kinds.items():
@@ -301,7 +301,7 @@ def endings(fits: pd.DataFrame) -> Grid:
 
 
 def troubles(fits: pd.DataFrame) -> Iterable[str]:
-    """Fits that are not ok, counted by data set, power, outcome and what they say first."""
+    """Yield text on the fits that are not ok, counted by data set, power, outcome and reason."""
     place = {name: k for k, name in enumerate([*scores.datasets(fits), *scores.alphas(fits), FULL])}
     bad = fits[fits["outcome"] != OK]
     bad = bad.assign(reason=bad["message"].str.split(";").str[0], set_place=bad["dataset"].map(place))

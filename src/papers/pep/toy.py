@@ -6,8 +6,8 @@ where its 1000 training points come from). Nothing is standardised: the truth is
 units of the data. Learned hyperparameters maximise the evidence, from the start and with the search of the
 other regressions (`papers.pep.regression`).
 
-Sets are the units of what is shown: differences, learned - true, are of one set and one number of training
-points. A set in which one of the two fits failed is left out of them and counted. All scores are better low.
+The units are sets: a difference, learned - true, is of one set and one number of training points. A set in
+which one of the two fits failed has no difference and is counted. Lower scores are better.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SCORES = ("nlml", "mse_train", "mse_test", "loss_train", "loss_test")
 
 
 class Problem(NamedTuple):
-    """Training and test part of a set [N, D], [N*, D], [N], [N*], and what it was drawn with."""
+    """Training and test points of a set [N, D], [N*, D], [N], [N*], and the set's generating values."""
 
     X: np.ndarray
     Xs: np.ndarray
@@ -60,7 +60,7 @@ class Problem(NamedTuple):
 
 
 def problem(split: int, n: int) -> Problem:
-    """A made-up set with one of `SIZES` as its number of training points."""
+    """Return a made-up set with one of `SIZES` as its number of training points."""
     drawn = made_up.draw(split)
     X, Xs, y, ys = regression.parts_of(made_up.SYNTHETIC, split, None)
     if n > len(y):
@@ -70,27 +70,27 @@ def problem(split: int, n: int) -> Problem:
 
 
 def grown(drawn: made_up.Drawn, split: int, n: int) -> made_up.Drawn:
-    """``n`` more points of the function of a set, drawn given its values at the points there are."""
+    """Draw ``n`` more points of the function of a set, given its values at the present points."""
     rng = np.random.default_rng([split, 2])
     half, had = made_up.HALF_WIDTH, len(drawn.f)
     X = rng.uniform(-half, half, (n, drawn.X.shape[1]))
     K = drawn.kernel.matrix(np.vstack([drawn.X, X]))
     K.flat[:: had + n + 1] += made_up.DRAWN_JITTER * drawn.kernel.variance
     L = np.linalg.cholesky(K)
-    known = solve_triangular(L[:had, :had], drawn.f, lower=True)
-    f = L[had:, :had] @ known + L[had:, had:] @ rng.standard_normal(n)
+    whitened = solve_triangular(L[:had, :had], drawn.f, lower=True)
+    f = L[had:, :had] @ whitened + L[had:, had:] @ rng.standard_normal(n)
     return made_up.Drawn(X, f + np.sqrt(drawn.noise) * rng.standard_normal(n), f, drawn.kernel, drawn.noise)
 
 
 def study(splits: Iterable[int], sizes: Iterable[int] = SIZES) -> Iterator[dict[str, Any]]:
-    """Lines of `records.TOY`: of each set and size one at true hyperparameters and one at learned ones."""
+    """Yield rows of `records.TOY`: each set and size at true and at learned hyperparameters."""
     for split, n in itertools.product(splits, sizes):
-        given = problem(split, n)
-        yield from (fit(given, split, hyperparameters) for hyperparameters in (TRUE, LEARNED))
+        drawn_problem = problem(split, n)
+        yield from (fit(drawn_problem, split, hyperparameters) for hyperparameters in (TRUE, LEARNED))
 
 
 def fit(problem: Problem, split: int, hyperparameters: str) -> dict[str, Any]:
-    """A line of `records.TOY`; without numbers, and with the reason, if the fit failed."""
+    """Return a row of `records.TOY`; a failed fit has a reason and no numbers."""
     tried = regression.attempted(
         lambda: fitted(problem, hyperparameters),
         lambda fit: _tested(fit, problem),
@@ -102,7 +102,7 @@ def fit(problem: Problem, split: int, hyperparameters: str) -> dict[str, Any]:
 
 
 def fitted(problem: Problem, hyperparameters: str) -> Fitted:
-    """Exact regression at the true hyperparameters, or at those of largest evidence."""
+    """Fit exact regression at the true hyperparameters, or at those of largest evidence."""
     exact, none = FullRegression(problem.X, problem.y), problem.X[:0]
     if hyperparameters == TRUE:
         return Fitted(*exact.evaluate(problem.kernel, none, problem.noise), Status(True, 0))
@@ -113,7 +113,7 @@ def fitted(problem: Problem, hyperparameters: str) -> Fitted:
 
 
 def _tested(fit: Fitted, problem: Problem) -> dict[str, Any]:
-    """`SCORES`, hyperparameters and status of a fit; ArithmeticError if it does not predict."""
+    """Return `SCORES`, hyperparameters and status of a fit; raise ArithmeticError if it does not predict."""
     state = fit.state
     scores = {"nlml": -state.log_evidence}
     for name, X, y in (("train", problem.X, problem.y), ("test", problem.Xs, problem.ys)):
@@ -153,18 +153,18 @@ HEADER = (
 
 
 def pairs(frame: pd.DataFrame, n: int, score: str) -> pd.DataFrame:
-    """A score [sets] with `TRUE` and `LEARNED` hyperparameters and ``n`` training points, NaN if failed."""
+    """Return a score [sets] with `TRUE` and `LEARNED` hyperparameters, ``n`` training points; NaN: failed."""
     wide = frame[frame["n_train"] == n].pivot(index="split", columns="hyperparameters", values=score)
     return wide.reindex(columns=[TRUE, LEARNED])
 
 
 def sizes(frame: pd.DataFrame) -> list[int]:
-    """Numbers of training points."""
+    """Return the numbers of training points."""
     return sorted(int(n) for n in frame["n_train"].unique())
 
 
 def coverage(frame: pd.DataFrame) -> str:
-    """What the record covers, without a full stop."""
+    """Return a sentence without a full stop: the coverage of the record."""
     n_stopped, n_failed = (int((frame["outcome"] == outcome).sum()) for outcome in (STOPPED, FAILED))
     stopped = f", {n_stopped} not converged" if n_stopped else ""
     sets = f"{counted(frame['split'].nunique(), 'set')} of synthetic data"
@@ -173,7 +173,7 @@ def coverage(frame: pd.DataFrame) -> str:
 
 
 def section(frame: pd.DataFrame, made: Sequence[str]) -> list[str]:
-    """Lines of Markdown: what was compared, the table, what made it (`standing.note`)."""
+    """Return Markdown: the comparison, the table, and the record's origin (`standing.note`)."""
     cells = [_cells(frame, n, score) for n in sizes(frame) for score in NAMES]
     lines = [f"## {HEADING}", "", *LEGEND.splitlines(), "", f"Coverage: {coverage(frame)}.", ""]
     return [*lines, *grid(HEADER, "rlrrrrrrr", cells), "", *made, ""]
@@ -181,14 +181,14 @@ def section(frame: pd.DataFrame, made: Sequence[str]) -> list[str]:
 
 def _cells(frame: pd.DataFrame, n: int, score: str) -> Sequence[str]:
     paired = pairs(frame, n, score)
-    kept = paired.dropna()
-    n_left_out, (name, form) = len(paired) - len(kept), NAMES[score]
-    if kept.empty:
+    complete = paired.dropna()
+    n_left_out, (name, form) = len(paired) - len(complete), NAMES[score]
+    if complete.empty:
         return (f"{n}", name, *[""] * 6, f"{n_left_out}")
-    moved = kept[LEARNED] - kept[TRUE]
+    moved = complete[LEARNED] - complete[TRUE]
     mean = estimate(moved.to_numpy())
     return (
-        *(f"{n}", name, f"{kept[TRUE].mean():{form}}", f"{kept[LEARNED].mean():{form}}"),
+        *(f"{n}", name, f"{complete[TRUE].mean():{form}}", f"{complete[LEARNED].mean():{form}}"),
         f"{moved.mean():+{form}}",
         _range(*mean.interval(), form) if mean else "",
         _range(moved.min(), moved.max(), form),
@@ -243,7 +243,7 @@ ROOM = 0.06
 
 
 def draw(frame: pd.DataFrame, folder: Path) -> None:
-    """Draw the figures there are numbers for."""
+    """Draw the figures for which there are numbers."""
     present = [n for n in sizes(frame) if len(pairs(frame, n, "nlml").dropna())]
     if not present:
         return
@@ -254,7 +254,7 @@ def draw(frame: pd.DataFrame, folder: Path) -> None:
 
 
 def true_against_learned(frame: pd.DataFrame, stem: Path) -> None:
-    """Figure 8: NLML a training point, test mean squared error and log loss; below, their differences."""
+    """Draw figure 8: NLML a training point, test squared error and log loss; below, their differences."""
     kinds = dict(zip(sizes(frame), style.CYCLE, strict=False))
     with style.drawing(stem, (6.9, 4.7)) as figure:
         panels = figure.subplots(2, len(AGAINST), height_ratios=(1.0, 0.5))
@@ -270,17 +270,17 @@ def true_against_learned(frame: pd.DataFrame, stem: Path) -> None:
 def _against(
     panels: Sequence[Axes], frame: pd.DataFrame, score: str, kinds: dict[int, tuple[str, str]]
 ) -> None:
-    """One score under learned against that under true hyperparameters, and below, their differences."""
+    """Draw one score under learned against that under true hyperparameters, and below, their differences."""
     above, below = panels
     heading, unit = AGAINST[score]
-    shown = []
+    drawn_scores = []
     for n, kind in kinds.items():
         paired = pairs(frame, n, score).dropna()
         drawn = paired / (n if score == "nlml" else 1)
-        shown += [drawn[TRUE], drawn[LEARNED]]
+        drawn_scores += [drawn[TRUE], drawn[LEARNED]]
         _dots(above, drawn[TRUE], drawn[LEARNED], *kind)
         _dots(below, drawn[TRUE], paired[LEARNED] - paired[TRUE], *kind)
-    values = np.concatenate(shown)
+    values = np.concatenate(drawn_scores)
     room = ROOM * (values.max() - values.min()) + 1e-12
     ends = values.min() - room, values.max() + room
     above.plot(ends, ends, zorder=1, **DASHED)
@@ -294,7 +294,7 @@ def _against(
 
 
 def train_and_test(frame: pd.DataFrame, n: int, stem: Path) -> None:
-    """Figures 9 and 10: errors on the training and on the test part of every set, in order of the latter."""
+    """Draw figures 9 and 10: training and test errors of every set, in order of the test error."""
     of_size = frame[frame["n_train"] == n]
     fits = of_size[of_size["nlml"].notna()].set_index("split")
     learned, true = (fits[fits["hyperparameters"] == name] for name in (LEARNED, TRUE))
@@ -326,7 +326,7 @@ def _dots(axes: Axes, x: pd.Series, y: pd.Series, colour: str, marker: str) -> N
 
 
 def _handles(labels: dict[str, tuple[str, str]]) -> list[Line2D]:
-    """Of dots and dashes."""
+    """Return the legend handles of dots and dashes."""
     dot = {"linestyle": "", "markersize": 4.0, "markeredgewidth": 0.0}
     return [
         style.line(label, color=colour, **(DASH if marker == "_" else dot | {"marker": marker}))

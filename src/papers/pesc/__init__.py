@@ -1,9 +1,9 @@
 """Results of the PESC paper's experiments: from two studies to tables and figures.
 
 ``claims``
-    what the audit says;
+    the verdicts of the audit;
 ``tables``, ``figures``
-    accuracy of EP against rejection sampling, and how fast searches come near the minimum;
+    accuracy of EP against rejection sampling, and speed of searches towards the minimum;
 ``artifacts``
-    the studies to all of them.
+    all of these from the records.
 """

@@ -1,12 +1,12 @@
-"""How good EP's predictive distributions given the constrained minimum are: against rejection sampling.
+"""Accuracy of EP's predictive distributions given the constrained minimum, against rejection sampling.
 
-Random problems: functions from their priors at random points, random noise and lengthscale, K = 1 or 2
-constraints in 1 or 2 dimensions, x* from `bayesopt.optima`. Compared at random inputs: means and standard
-deviations of f and of every constraint, and the acquisition function of this one x*, which rejection sampling
-gives by the same difference of log variances. Beside that the same moments of f and of the constraints at the
-points and at x* themselves, where no factor at x comes in: what EP alone does. And each of the two steps to
-an input alone: q there before the factor at x, against the draws before it; and that factor by (35) to (37)
-on the draws' own moments before it, which an EP without any error would have.
+Problems are random: functions from their priors at random points, random noise and lengthscale, K = 1 or 2
+constraints in 1 or 2 dimensions, x* from `bayesopt.optima`. At random inputs the comparison has means and
+standard deviations of f and of every constraint, and the acquisition function of this x*. Rejection sampling
+gives the latter by the same difference of log variances. The moments at the points and at x* are compared
+too: no factor at x enters there, so they test EP alone. Finally each of the two steps to an input is tested
+alone. The first is q before the factor at x, against the draws before it. The second is that factor by (35)
+to (37), applied to the draws' own moments, which an EP without any error would have.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ INPUTS, ENOUGH, WANTED, MOST = 20, 1000, 20_000, 1_500_000
 
 
 class Problem(NamedTuple):
-    """Functions, where they are compared, and the place of the minimum."""
+    """Functions, the inputs at which they are compared, and the place of the minimum."""
 
     functions: list[surrogate.Surrogate]
     Xs: np.ndarray
@@ -68,13 +68,13 @@ class Problem(NamedTuple):
 
 
 def lines(dimension: int, K: int, number: int, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Lines with `COLUMNS` of a family of problems."""
+    """Yield rows with `COLUMNS` of a family of problems."""
     for k in range(number):
         yield line_of(dimension, K, k, seed)
 
 
 def line_of(dimension: int, K: int, k: int, seed: int = 0) -> dict[str, Any]:
-    """The line of one problem of a family; it lacks errors where too few draws were kept to compare."""
+    """Return the row of one problem of a family; without errors if too few draws remain to compare."""
     rng = np.random.default_rng([seed, dimension, K, k])
     line = {"family": family(dimension, K), "problem": k, **compare(draw(dimension, K, rng), rng)}
     return {name: line.get(name) for name in COLUMNS}
@@ -88,12 +88,12 @@ def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any
 
 
 def family(dimension: int, K: int) -> str:
-    """Name of the problems of a dimension with so many constraints."""
+    """Return the name of the problems with a dimension and a number of constraints."""
     return f"{dimension}-D, K = {K}"
 
 
 def draw(dimension: int, K: int, rng: np.random.Generator) -> Problem:
-    """A random problem in the unit cube for which some draw of the functions has a constrained minimum.
+    """Draw a problem in the unit cube for which some draw of the functions has a constrained minimum.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def draw(dimension: int, K: int, rng: np.random.Generator) -> Problem:
 
 
 def compare(problem: Problem, rng: np.random.Generator) -> dict[str, Any]:
-    """One line: EP and rejection sampling."""
+    """Return one row: EP against rejection sampling."""
     functions, Xs, optimum = problem
     truth = rejection.sample(functions[0], functions[1:], optimum, Xs, rng, WANTED, MOST)
     ep = nfcpd.infer(functions[0], functions[1:], optimum)
@@ -145,13 +145,13 @@ def compare(problem: Problem, rng: np.random.Generator) -> dict[str, Any]:
 
 
 class Errors(NamedTuple):
-    """Of means in standard deviations, of standard deviations relative."""
+    """Errors of means, in standard deviations, and relative errors of standard deviations."""
 
     mean: np.ndarray
     sd: np.ndarray
 
     def largest(self, suffix: str) -> dict[str, float]:
-        """The two columns of a suffix."""
+        """Return the two columns with a suffix."""
         return {f"mean_error{suffix}": _largest(self.mean), f"sd_error{suffix}": _largest(self.sd)}
 
 
@@ -168,12 +168,12 @@ def _errors(
 
 
 def _predicted(p: nfcpd.Predicted, truth: rejection.Kept, enough: np.ndarray) -> Errors:
-    """Of predictions at the inputs with enough draws."""
+    """Return the errors of predictions at the inputs with enough draws."""
     return _errors(p.mean[:, 0], p.variance[:, 0], truth.mean[:, enough], truth.variance[:, enough])
 
 
 def _moments(ep: nfcpd.Nfcpd, truth: rejection.Kept, Xs: np.ndarray, enough: np.ndarray) -> dict[str, Any]:
-    """Errors of the predictive moments, where they are worst, and away from x*; with g exact beside."""
+    """Return errors of the predictive moments: the largest, those away from x*, those with exact g."""
     Xs = Xs[enough]
     errors = _predicted(nfcpd.predict(ep, Xs), truth, enough)
     worst = np.maximum(errors.mean / MEAN, errors.sd / SD)
@@ -194,39 +194,39 @@ def _moments(ep: nfcpd.Nfcpd, truth: rejection.Kept, Xs: np.ndarray, enough: np.
 
 
 def _at_points(ep: nfcpd.Nfcpd, truth: rejection.Kept) -> dict[str, Any]:
-    """Errors of q itself, at the points and x*."""
+    """Return the errors of q at the points and x*."""
     errors = []
     for j, function in enumerate(ep.functions):
         values = of_constraint(function, ep.optima)
         W = np.linalg.solve(np.tril(ep.posteriors[j].factor[0]), values.directions[0].T)
         mean = values.means[0] + ep.posteriors[j].shift[0] @ W
-        theirs = truth.values[j]
-        errors.append(_errors(mean, np.sum(W**2, axis=0), theirs.mean(axis=0), theirs.var(axis=0)))
+        draws = truth.values[j]
+        errors.append(_errors(mean, np.sum(W**2, axis=0), draws.mean(axis=0), draws.var(axis=0)))
     return Errors(*map(np.concatenate, zip(*errors, strict=True))).largest("_points")
 
 
 def _steps(
     ep: nfcpd.Nfcpd, exact: rejection.Before, truth: rejection.Kept, Xs: np.ndarray, enough: np.ndarray
 ) -> dict[str, Any]:
-    """Errors of EP at the inputs, and of the last factor given what an exact EP would say there."""
+    """Return EP's errors at the inputs before the last factor, and those of that factor after an exact EP."""
     q = nfcpd.before_last_factor(ep, Xs[enough])[0]
-    ours = _errors(q.mean[:, 0], q.variance[:, 0], exact.mean[:, enough], exact.variance[:, enough])
+    before_factor = _errors(q.mean[:, 0], q.variance[:, 0], exact.mean[:, enough], exact.variance[:, enough])
     moments = nfcpd.Predicted(exact.mean[:, None], exact.variance[:, None])
     last = nfcpd.finish(moments, exact.u_mean[None], exact.u_variance[None], exact.with_u[None])
     finished = nfcpd.Predicted(last.mean[..., enough], last.variance[..., enough])
-    return ours.largest("_q") | _predicted(finished, truth, enough).largest("_last")
+    return before_factor.largest("_q") | _predicted(finished, truth, enough).largest("_last")
 
 
 def _acquired(ep: nfcpd.Nfcpd, truth: rejection.Kept, Xs: np.ndarray, enough: np.ndarray) -> dict[str, Any]:
-    """Of the acquisition function, in nats."""
+    """Return the errors of the acquisition function, in nats."""
     Xs = Xs[enough]
-    ours = acquisition.entropy_reduction(ep, Xs).sum(axis=0)
+    estimated = acquisition.entropy_reduction(ep, Xs).sum(axis=0)
     before = np.array([function.predict(Xs)[1] for function in ep.functions])
     noise = np.array([function.noise for function in ep.functions])
     after = np.log(truth.variance[:, enough] + noise[:, None])
     true = acquisition.reduction(before, after, noise).sum(axis=0)
     return {
-        "acquisition_error": float(np.max(np.abs(ours - true))),
+        "acquisition_error": float(np.max(np.abs(estimated - true))),
         "acquisition_top": float(true.max()),
-        "acquisition_regret": float(true.max() - true[np.argmax(ours)]),
+        "acquisition_regret": float(true.max() - true[np.argmax(estimated)]),
     }

@@ -1,4 +1,4 @@
-"""The PESC records to tables, figures and their chapter of the audit."""
+"""Turn the PESC records into tables, figures and a chapter of the audit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLES = tables.NAMES
 
 
 def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | Path) -> Written:
-    """Write tables and figures of what there are records of; nothing without any.
+    """Write tables and figures of the available records; nothing without any.
 
     Parameters
     ----------
@@ -44,6 +44,6 @@ def draw(name: str, folder: Path, figures_folder: Path) -> None:
 
 
 def findings(folder: str | Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
-    """Some claims judged, with nothing written; nothing that is printed enters."""
-    found = claims.chapter(records.load(ACCURACY, folder)).findings
-    return [finding for finding in found if finding.id in names]
+    """Judge some claims and write nothing; printed numbers do not enter."""
+    every_finding = claims.chapter(records.load(ACCURACY, folder)).findings
+    return [finding for finding in every_finding if finding.id in names]

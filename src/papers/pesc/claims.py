@@ -42,12 +42,12 @@ TOLERANCES = (
 
 
 def within(lines: pd.DataFrame, suffix: str = "") -> pd.Series:
-    """Which problems have all moments within the tolerances; False where nothing could be compared."""
+    """Return, for each problem, whether all moments are within the tolerances; False if not compared."""
     return (lines[f"mean_error{suffix}"] <= MEAN) & (lines[f"sd_error{suffix}"] <= SD)
 
 
 def chapter(lines: pd.DataFrame, note: Sequence[str] = ()) -> Chapter:
-    """Every claim, from the lines of the study of accuracy, with a note about their standing."""
+    """Return the chapter of every claim, from the rows on accuracy and a note on their status."""
     judges = {"PESC1": _posterior, "PESC2": _converged, "PESC3": _predictive}
     blocks = {name: judge(lines) if len(lines) else [_missing()] for name, judge in judges.items()}
     blocks["PESC3"].insert(0, formulas.stated())
@@ -63,7 +63,7 @@ def _missing() -> Block:
 def _shares(
     lines: pd.DataFrame, fine: pd.Series, quantity: str, needed: float, status: str = ""
 ) -> list[Line]:
-    """A line a family: the share of its problems that are fine, judged by its interval or as given."""
+    """Return a line for each family: the share of its problems that are fine, and its status."""
     shares = []
     for family, of_family in fine.groupby(lines["family"], sort=False):
         hits, n = int(of_family.sum()), len(of_family)
@@ -74,7 +74,7 @@ def _shares(
 
 
 def _judged(low: float, high: float, needed: float) -> str:
-    """Status of a share by its interval."""
+    """Return the status of a share by its interval."""
     if low >= needed:
         return YES
     return NO if high < needed else UNDECIDED
@@ -86,14 +86,14 @@ def _posterior(lines: pd.DataFrame) -> list[Block]:
 
 
 def _not_compared(lines: pd.DataFrame) -> str:
-    """A remark on problems of which too few draws were kept; they are not within."""
+    """Return a remark on problems with too few remaining draws; they count as not within."""
     n = int((lines["compared"] == 0).sum())
     few = f"of {n} of {len(lines)} problems fewer than {ENOUGH:,} draws were kept: they count as outside"
     return few if n else ""
 
 
 def _converged(lines: pd.DataFrame) -> list[Block]:
-    """On so many problems as the rule asks for; beside it, on every one."""
+    """Judge convergence on as many problems as the rule asks for; a second block has every problem."""
     fine, iterations = lines["converged"], lines["iterations"][lines["converged"]]
     halved, negative = int((lines["halvings"] > 0).sum()), int((lines["negative_sites"] > 0).sum())
     remark = (
@@ -134,6 +134,6 @@ def _predictive(lines: pd.DataFrame) -> list[Block]:
     )
     remark = "; ".join(filter(None, [remark, _not_compared(lines)]))
     shares = _shares(lines, within(lines), WITHIN, ACCURATE)
-    for suffix, what in BESIDE.items():
-        shares += _shares(lines, within(lines, suffix), f"{WITHIN}, {what}", ACCURATE, SHOWN)
+    for suffix, description in BESIDE.items():
+        shares += _shares(lines, within(lines, suffix), f"{WITHIN}, {description}", ACCURATE, SHOWN)
     return [Block("at random inputs, by tolerances of ours", TOLERANCES, tuple(shares), remark)]

@@ -38,7 +38,7 @@ CAPTIONS = {
 
 
 def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path) -> list[Path]:
-    """Draw what there are records of; the PNG files, the PDF files stand beside them."""
+    """Draw figures of the available records; return the PNG files, which have PDF files next to them."""
     drawn = []
     for study, name, draw in ((ACCURACY, "accuracy", accuracy), (REGRET, "regret", searches)):
         if len(frames[study]):
@@ -48,35 +48,35 @@ def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path) -> list[Path
 
 
 def accuracy(lines: pd.DataFrame, stem: Path) -> None:
-    """A point a problem: against the distance from x*, and against the last factor's own error."""
+    """Draw a point a problem: against the distance from x*, and against the last factor's own error."""
     with style.drawing(stem, (6.9, 3.1)) as figure:
-        left, right = figure.subplots(1, 2, sharey=True)
+        left_panel, right_panel = figure.subplots(1, 2, sharey=True)
         families = lines.groupby("family", sort=False)
         for (family, problems), (colour, marker) in zip(families, style.CYCLE, strict=False):
             look: dict[str, Any] = {"s": 4, "color": colour, "marker": marker, "linewidth": 0, "alpha": 0.4}
-            left.scatter(problems["worst_distance"], _over(problems), label=family, **look)
-            right.scatter(np.maximum(_over(problems, "_last"), 0.01), _over(problems), **look)
-        ends = left.get_ylim()
-        right.plot(ends, ends, color=style.GREY, linewidth=0.6, linestyle=":")
-        left.axvline(AWAY, color=style.GREY, linewidth=0.6, linestyle=":")
-        right.axvline(1.0, color=style.GREY, linewidth=0.8)
-        for axes in (left, right):
+            left_panel.scatter(problems["worst_distance"], _over(problems), label=family, **look)
+            right_panel.scatter(np.maximum(_over(problems, "_last"), 0.01), _over(problems), **look)
+        ends = left_panel.get_ylim()
+        right_panel.plot(ends, ends, color=style.GREY, linewidth=0.6, linestyle=":")
+        left_panel.axvline(AWAY, color=style.GREY, linewidth=0.6, linestyle=":")
+        right_panel.axvline(1.0, color=style.GREY, linewidth=0.8)
+        for axes in (left_panel, right_panel):
             axes.axhline(1.0, color=style.GREY, linewidth=0.8)
             axes.set_xscale("log")
             axes.set_yscale("log")
-        left.set_xlabel("distance of the worst input from $x^*$ (lengthscales)")
-        right.set_xlabel("error of the last factor alone, over its tolerance")
-        left.set_ylabel("largest error over its tolerance")
+        left_panel.set_xlabel("distance of the worst input from $x^*$ (lengthscales)")
+        right_panel.set_xlabel("error of the last factor alone, over its tolerance")
+        left_panel.set_ylabel("largest error over its tolerance")
         figure.legend(loc="outside upper center", ncols=4, markerscale=2.5)
 
 
 def _over(problems: pd.DataFrame, suffix: str = "") -> pd.Series:
-    """A problem's largest error over its tolerance; above 1 is outside."""
+    """Return each problem's largest error over its tolerance; above 1 is outside."""
     return np.maximum(problems[f"mean_error{suffix}"] / MEAN, problems[f"sd_error{suffix}"] / SD)
 
 
 def searches(lines: pd.DataFrame, stem: Path) -> None:
-    """A panel a problem, a line a rule."""
+    """Draw a panel for each problem, with a line for each rule."""
     table = regret(lines)
     problems = [name for name in PROBLEMS if name in set(table["problem"])]
     with style.drawing(stem, (6.9, 3.2)) as figure:
@@ -100,5 +100,5 @@ def searches(lines: pd.DataFrame, stem: Path) -> None:
 
 
 def _drawn(gaps: pd.Series) -> pd.Series:
-    """No line where a gap is infinite, none below `FLOOR`."""
+    """Return the drawn gaps: none that is infinite, none below `FLOOR`."""
     return np.clip(gaps.replace(np.inf, np.nan), FLOOR, None)

@@ -1,12 +1,12 @@
-"""PESC3, tested by computing: the last Gaussian has the moments of (35) [PESC supplement, section 5].
+"""PESC3, tested by computation: the last Gaussian has the moments of (35) [PESC supplement, section 5].
 
-Random means and variances of f(x), f(x*) and K constraints before the last factor. Given x, (35) is
+The moments of f(x), f(x*) and K constraints before the last factor are random. Given x, (35) is
 
     N(f(x), f(x*), c(x)) [1 - 1(f(x) < f(x*)) prod_k 1(c_k(x) > 0)] / Z,
 
-whose marginals are a Gaussian times what the other variables leave of the bracket, in closed form. Their
-means and variances by quadrature stand against (37) as `docs/paper-entropy-search.md` corrects it, which is
-what `tilted.bayesopt.nfcpd.finish` computes.
+whose marginals are a Gaussian times the bracket integrated over the other variables, in closed form. Their
+means and variances by quadrature are compared with (37) as corrected in `docs/paper-entropy-search.md`, which
+`tilted.bayesopt.nfcpd.finish` computes.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class Problems(NamedTuple):
 
     @property
     def difference(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance [N] of f(x) - f(x*)."""
+        """Return mean and variance [N] of f(x) - f(x*)."""
         return self.mean[0] - self.mean[1], self.variance.sum(axis=0) - 2.0 * self.covariance
 
 
 def drawn(n_constraints: int) -> Problems:
-    """`N` random problems."""
+    """Draw `N` random problems."""
     rng = np.random.default_rng([SEED, n_constraints])
     mean, constraint_mean = (rng.uniform(-MOST, MOST, (k, N)) for k in (2, n_constraints))
     sd, constraint_sd = (10.0 ** rng.uniform(-LOG10_SD, LOG10_SD, (k, N)) for k in (2, n_constraints))
@@ -72,7 +72,7 @@ def drawn(n_constraints: int) -> Problems:
 
 
 def by_formula(problems: Problems) -> tuple[np.ndarray, np.ndarray]:
-    """Means and variances [1 + K, N] of the last Gaussian, of f(x) and the constraints."""
+    """Return means and variances [1 + K, N] of the last Gaussian, of f(x) and the constraints."""
     moments = (
         np.concatenate([of_f[:1], of_c])[:, None]
         for of_f, of_c in (
@@ -82,37 +82,37 @@ def by_formula(problems: Problems) -> tuple[np.ndarray, np.ndarray]:
     )
     mean, variance = problems.difference
     to_f = problems.variance[0] - problems.covariance
-    found = nfcpd.finish(nfcpd.Predicted(*moments), mean[None], variance[None], to_f[None])
-    return found.mean[:, 0], found.variance[:, 0]
+    gaussian = nfcpd.finish(nfcpd.Predicted(*moments), mean[None], variance[None], to_f[None])
+    return gaussian.mean[:, 0], gaussian.variance[:, 0]
 
 
 def by_quadrature(problems: Problems) -> tuple[np.ndarray, np.ndarray]:
-    """The same of (35)."""
+    """Return means and variances [1 + K, N] of (35) by quadrature."""
     holds = log_ndtr(problems.constraint_mean / np.sqrt(problems.constraint_variance))
     mean, variance = problems.difference
     better = log_ndtr(-mean / np.sqrt(variance))
     slope = problems.covariance / problems.variance[0]
-    given = np.sqrt(problems.variance[1] - slope * problems.covariance)
+    deviation = np.sqrt(problems.variance[1] - slope * problems.covariance)
 
     def of_f(f: np.ndarray) -> np.ndarray:
         expected = problems.mean[1] + slope * (f - problems.mean[0])
-        return -np.expm1(holds.sum(axis=0) + log_ndtr((expected - f) / given))
+        return -np.expm1(holds.sum(axis=0) + log_ndtr((expected - f) / deviation))
 
     def of_c(k: int) -> Factor:
-        others = np.delete(holds, k, axis=0).sum(axis=0) + better
-        return lambda c: np.where(c > 0, -np.expm1(others), 1.0)
+        log_factors = np.delete(holds, k, axis=0).sum(axis=0) + better
+        return lambda c: np.where(c > 0, -np.expm1(log_factors), 1.0)
 
     factors = [of_f, *(of_c(k) for k in range(len(holds)))]
     before = (
         np.concatenate([problems.mean[:1], problems.constraint_mean]),
         np.concatenate([problems.variance[:1], problems.constraint_variance]),
     )
-    found = [_moments(*moments) for moments in zip(*before, factors, strict=True)]
-    return np.array([mean for mean, _ in found]), np.array([variance for _, variance in found])
+    results = [_moments(*moments) for moments in zip(*before, factors, strict=True)]
+    return np.array([mean for mean, _ in results]), np.array([variance for _, variance in results])
 
 
 def _moments(mean: np.ndarray, variance: np.ndarray, factor: Factor) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance [N] of N(mean, variance) times a factor of points [K, N]; panels end at 0."""
+    """Return mean and variance [N] of N(mean, variance) times a factor of points [K, N]; panels end at 0."""
     x, w, _ = gauss_legendre(NODES)
     sd = np.sqrt(variance)
     zero, share = np.clip(-mean / sd, -REACH, REACH), np.linspace(0.0, 1.0, PANELS // 2 + 1)[:, None]
@@ -127,7 +127,7 @@ def _moments(mean: np.ndarray, variance: np.ndarray, factor: Factor) -> tuple[np
 
 @cache
 def stated() -> Block:
-    """The claim as it is made, a row for each number of constraints."""
+    """Judge the claim, with a row for each number of constraints."""
     lines = []
     for n_constraints in CONSTRAINTS:
         problems = drawn(n_constraints)

@@ -1,4 +1,4 @@
-"""What a configuration asks of the PESC paper, what its jobs do, and their records.
+"""The jobs of the PESC paper: their configuration, the work of each job, and their records.
 
 A job is a family of random problems compared with rejection sampling, or a problem searched by every rule.
 """
@@ -23,17 +23,17 @@ FITS = "data/fits/pesc"
 
 
 def jobs(config: Config) -> Iterable[Job]:
-    """Every job that a configuration asks for."""
-    asked = config.get("pesc", {})
+    """Return every job that a configuration asks for."""
+    sections = config.get("pesc", {})
     wanted: list[Job] = []
-    if "accuracy" in asked:
-        problems = asked["accuracy"]["problems"]
+    if "accuracy" in sections:
+        problems = sections["accuracy"]["problems"]
         families = import_module(ACCURACY).FAMILIES
         wanted += [_family(dimension, constraints, problems) for dimension, constraints in families]
-    if "searches" in asked:
+    if "searches" in sections:
         for problem, kind in import_module(REGRET).PROBLEMS.items():
-            n = asked["searches"].get("evaluations", kind.evaluations)
-            wanted += [_search(problem, repeat, n) for repeat in range(asked["searches"]["repeats"])]
+            n = sections["searches"].get("evaluations", kind.evaluations)
+            wanted += [_search(problem, repeat, n) for repeat in range(sections["searches"]["repeats"])]
     return wanted
 
 
@@ -51,7 +51,7 @@ def _family(dimension: int, constraints: int, problems: int) -> Job:
 
 
 def family(dimension: int, constraints: int, problems: int, log: str) -> Iterator[dict[str, Any]]:
-    """Lines of a family of random problems: EP against rejection sampling."""
+    """Return the rows of a family of random problems: EP against rejection sampling."""
     return import_module(ACCURACY).lines(dimension, constraints, problems)
 
 
@@ -69,12 +69,12 @@ def _search(problem: str, repeat: int, evaluations: int) -> Job:
 
 
 def searches(problem: str, repeat: int, evaluations: int, log: str) -> Iterator[dict[str, Any]]:
-    """Lines of one problem searched by every rule."""
+    """Return the rows of one problem searched by every rule."""
     return import_module(REGRET).lines(problem, repeat, evaluations)
 
 
 def records(config: Config) -> list[Record]:
-    """What this paper's fits are folded into."""
+    """Return the records into which this paper's fits are folded."""
     study = "papers.pesc.records"
     return [
         of_study("pesc_accuracy_record", "pesc/accuracy", f"{study}:ACCURACY", "pesc/accuracy.csv"),
@@ -83,11 +83,11 @@ def records(config: Config) -> list[Record]:
 
 
 def tables(config: Config) -> list[str]:
-    """Tables that are made where both parts were asked for."""
+    """Return the names of the tables if both studies were asked for."""
     names = ["pesc.md", "pesc_accuracy.csv", "pesc_regret.csv"]
     return names if len(config.get("pesc", {})) == 2 else []
 
 
 def figures(config: Config) -> list[str]:
-    """A folder of figures."""
+    """Return the folder of figures."""
     return ["pesc"] if "pesc" in config else []

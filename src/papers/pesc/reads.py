@@ -1,4 +1,4 @@
-"""Which lines of the PESC paper's records its claims and figures are made of, and which a job makes."""
+"""The rows of the PESC records that each claim or figure needs, and those that each job adds."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CLAIMS: dict[str, tuple[Slice, ...]] = dict.fromkeys(OF_PAPER, (Slice(ACCURACY),
 
 
 def figure(name: str) -> tuple[Slice, ...]:
-    """What a figure is made of: each is named after its study."""
+    """Return the rows that a figure needs; each figure has the name of its study."""
     return (Slice({"accuracy": ACCURACY, "regret": REGRET}[name]),)
 
 
 def made_by(job: Job) -> Slice:
-    """What a job makes."""
+    """Return the rows that a job adds."""
     p = job.parameters
     if job.kind == "pesc_accuracy":
         return Slice(

@@ -1,4 +1,4 @@
-"""How fast searches come near the constrained minimum: PESC against expected improvement and chance.
+"""The speed of searches towards the constrained minimum: PESC against expected improvement and chance.
 
 ``gramacy`` is the toy problem of [Gramacy et al. 2016, section 2]: x1 + x2 under a sinusoidal and a disc
 constraint in the unit square; repeats differ in the first evaluations. ``gp`` are functions drawn from
@@ -46,7 +46,7 @@ class Problem(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What makes a problem from a repeat's number, and how long a search is."""
+    """A family of problems: a function from a repeat's number to its problem, and the length of a search."""
 
     make: Callable[[int], Problem]
     evaluations: int
@@ -65,12 +65,12 @@ def gramacy(repeat: int) -> Problem:
 
 
 def gp(repeat: int) -> Problem:
-    """An objective and a constraint from random features, at least 5 % of the square feasible.
+    """Return an objective and a constraint from random features, with at least 5 % of the square feasible.
 
     Raises
     ------
     RuntimeError
-        If 100 draws have no such.
+        If none of 100 draws has that.
     """
     rng = np.random.default_rng([0, repeat])
     nothing = np.empty((0, 2)), np.empty(0)
@@ -89,7 +89,7 @@ PROBLEMS = {"gramacy": Kind(gramacy, 50), "gp": Kind(gp, 40)}
 
 
 def _solved(objective: loop.Function, constraints: Sequence[loop.Function]) -> Problem:
-    """The minimum, from the best feasible points of a grid refined."""
+    """Return the minimum, refined from the best feasible points of a grid."""
     axis = np.linspace(0.0, 1.0, GRID)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     values = np.array([objective(x) for x in grid])
@@ -104,7 +104,7 @@ def _solved(objective: loop.Function, constraints: Sequence[loop.Function]) -> P
 
 
 def lines(name: str, repeat: int, evaluations: int) -> Iterator[dict[str, Any]]:
-    """Lines with `COLUMNS` of one problem, searched by every rule for so many evaluations."""
+    """Yield rows with `COLUMNS` of one problem, searched by every rule for a number of evaluations."""
     problem, looks = PROBLEMS[name].make(repeat), range(EVERY, evaluations + 1, EVERY)
     for rule in RULES:
         for look in searched(problem, rule, repeat, looks, Settings()):
@@ -114,7 +114,7 @@ def lines(name: str, repeat: int, evaluations: int) -> Iterator[dict[str, Any]]:
 def searched(
     problem: Problem, rule: str, seed: int, looks: Sequence[int], settings: Settings
 ) -> Iterator[dict[str, Any]]:
-    """One search, looked at after some numbers of evaluations, of which the last is the longest."""
+    """Yield the state of one search after some numbers of evaluations, of which the last is the longest."""
     objective, constraints, minimum = problem
     search = loop.minimise(objective, constraints, UNIT, looks[-1], seed, rule=rule, settings=settings)
     for n in looks:

@@ -1,4 +1,4 @@
-"""Tables of the PESC studies: ``pesc.md``, and the same numbers as CSV files."""
+"""Tables of the PESC studies: the page ``pesc.md``, and the same numbers as CSV files."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ HEADER = (
 
 
 def accuracy(lines: pd.DataFrame) -> pd.DataFrame:
-    """A line a family, and one of all."""
+    """Return a row for each family, and one for all."""
     import pandas as pd
 
     families = [*lines.groupby("family", sort=False), ("all", lines)]
@@ -88,7 +88,7 @@ def _accuracy(name: str, lines: pd.DataFrame) -> dict[str, Any]:
 
 
 def regret(lines: pd.DataFrame) -> pd.DataFrame:
-    """A line a problem, rule and number of evaluations: quartiles of both gaps, and the share solved."""
+    """Return a row for each problem, rule and number of evaluations: gap quartiles, share solved."""
     import pandas as pd
 
     summaries = []
@@ -104,13 +104,13 @@ def regret(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def accuracy_cells(table: pd.DataFrame) -> Cells:
-    """The table of accuracy."""
+    """Return the table of accuracy."""
     rows = []
     for line in table.to_dict("records"):
         counts = [str(line[name]) for name in ("family", "problems", "converged")]
         shares = [f"{100 * line[share]:.0f} %" for share in SHARES]
-        others = [f"{100 * line[name]:.0f} %" for name in ("acquisition_error", "same_maximum")]
-        rows.append([*counts, *shares, f"{100 * line['moments_within']:.1f} %", *others])
+        acquisition_shares = [f"{100 * line[name]:.0f} %" for name in ("acquisition_error", "same_maximum")]
+        rows.append([*counts, *shares, f"{100 * line['moments_within']:.1f} %", *acquisition_shares])
     return HEADER, "l" + 11 * "r", rows
 
 
@@ -119,7 +119,7 @@ CAUSES = ("EP", "last factor", "both", "sum", "too few draws")
 
 
 def outside(lines: pd.DataFrame) -> pd.DataFrame:
-    """The problems that are not within the tolerances at the inputs, with their cause."""
+    """Return the problems that are not within the tolerances at the inputs, with their cause."""
     beyond = lines[~within(lines)].copy()
     ep, last = ~within(beyond, "_q"), ~within(beyond, "_last")
     causes = np.select([ep & last, ep, last], ["both", "EP", "last factor"], "sum")
@@ -128,7 +128,7 @@ def outside(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def outside_cells(table: pd.DataFrame) -> Cells:
-    """The table of these, a line a cause."""
+    """Return the table of these problems, a row for each cause."""
     header = "Cause|Problems|worst: f|near x*|NFCPD|EP alone|Last factor alone|g exact|within".split("|")
     rows = []
     for cause in CAUSES:
@@ -143,13 +143,13 @@ def outside_cells(table: pd.DataFrame) -> Cells:
 
 
 def _errors(lines: pd.DataFrame, suffix: str) -> str:
-    """Medians of the largest errors of a mean and of a standard deviation, where there are some."""
+    """Return medians of the largest errors of a mean and of a standard deviation, where there are some."""
     mean, sd = (lines[f"{kind}_error{suffix}"].median() for kind in ("mean", "sd"))
     return "none" if np.isnan(mean) else f"{mean:.2f}, {100 * sd:.0f} %"
 
 
 def regret_cells(table: pd.DataFrame) -> Cells:
-    """The table of the gaps, after every tenth evaluation."""
+    """Return the table of the gaps, after every tenth evaluation."""
     header = "Problem|Rule|Evaluations|Recommended|within 1e-2|Observed|within 1e-2".split("|")
     rows = []
     for line in table[table["evaluations"] % 10 == 0].to_dict("records"):
@@ -172,7 +172,7 @@ def _number(gap: float) -> str:
 
 
 class Table(NamedTuple):
-    """A study's table: heading, introduction, file, and how it is made of the study's lines."""
+    """A study's table: heading, introduction, file, and the function that makes it from the study's rows."""
 
     heading: str
     introduction: str
@@ -190,7 +190,7 @@ TABLES = {
 def write(
     frames: Mapping[Study, pd.DataFrame], folder: str | Path, notes: Mapping[Study, list[str]]
 ) -> list[Path]:
-    """Write `NAMES`, of what records there are; ``notes`` are about their standing."""
+    """Write `NAMES`, of the available records; ``notes`` are about their status."""
     text, paths = [f"# {TITLE}", ""], []
     for study, table in TABLES.items():
         if frames[study].empty:

@@ -1,1 +1,1 @@
-"""The relaxed-EP paper's evidence: records, comparisons, tables, figures, verdicts."""
+"""The relaxed-EP paper: records, comparisons, tables, figures, verdicts."""

@@ -1,4 +1,4 @@
-"""The relaxed-EP records to tables, figures and a chapter of the audit."""
+"""Turn the relaxed-EP records into tables, figures and a chapter of the audit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ a sweep, and 5 % of an error of the posterior."""
 
 
 def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | Path) -> Written:
-    """Write tables and figures of what there are records of; nothing without any.
+    """Write tables and figures of the available records; nothing without any.
 
     Parameters
     ----------
@@ -66,14 +66,14 @@ def draw(name: str, folder: Path, figures_folder: Path) -> None:
 
 
 def findings(folder: str | Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
-    """Some claims judged, with nothing written; nothing that is printed enters."""
+    """Judge some claims and write nothing; printed numbers do not enter."""
     return judged({study: records.load(study, folder) for study in (FITS, POINTS)}, names)
 
 
 def judged(
     frames: Mapping[Study, pd.DataFrame], names: Collection[str] = tuple(claims.CLAIMS)
 ) -> list[Finding]:
-    """Claims, by default every one, under both protocols."""
+    """Return the findings on some claims, by default on all, under both protocols."""
     fits = claims.once(frames[FITS])
     return [
         finding(name, protocol.name, judge(frame, protocol))

@@ -30,12 +30,12 @@ REACH = 12.0  # half-width of the square that holds all but 1e-14 of the mass
 def draw(
     seed: int, n_train_per_class: int = N_TRAIN_PER_CLASS, flips: float = 0.1, n_test: int = N_TEST
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Training and test part of one set, half of each class, in random order.
+    """Draw training and test points of one set, half of each class, in random order.
 
     Parameters
     ----------
     seed : int
-        Of three generators: training points, flips, and test points, none of which depends on the others.
+        Seed of three independent generators: training points, flips, and test points.
     n_train_per_class : int
     flips : float in [0, 1]
         Share of training labels flipped: exactly ``round(2 flips n_train_per_class)``.
@@ -65,13 +65,13 @@ def _sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def log_densities(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Log density [...] of class +1 and of class -1 at points [..., 2]."""
+    """Return the log density [...] of class +1 and of class -1 at points [..., 2]."""
     components = [multivariate_normal(centre, np.diag(VARIANCES)).logpdf(X) for centre in CENTRES]
     return multivariate_normal(CENTRE).logpdf(X), logsumexp(components, axis=0) - np.log(2.0)
 
 
 def bayes_error(step: float = 0.02) -> float:
-    """Smallest error that a classifier can have: half the integral of the smaller density (midpoint rule)."""
+    """Return the smallest possible error of a classifier: half the integral of the smaller density."""
     axis = np.arange(-REACH + step / 2, REACH, step)
     both = log_densities(np.stack(np.meshgrid(axis, axis), axis=-1))
     return float(0.5 * step**2 * np.exp(np.minimum(*both)).sum())

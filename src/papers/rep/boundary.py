@@ -38,19 +38,19 @@ class Picture(NamedTuple):
 
 
 def axis(steps: int) -> np.ndarray:
-    """Coordinates [steps] of the grid."""
+    """Return the coordinates [steps] of the grid."""
     return np.linspace(-EDGE, EDGE, steps)
 
 
 def written(coordinate: float) -> float:
-    """As lines have it."""
+    """Round a coordinate to the digits of the recorded rows."""
     return round(float(coordinate), 6)
 
 
 def study(
     flips: float, split: int, chosen: dict[str, tuple[float, float]], effort: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
-    """Lines with `COLUMNS` of the best classifier and of all methods; of a failed one there are none.
+    """Yield rows with `COLUMNS` of the best classifier and of all methods; none of a failed method.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def study(
 def picture_of(
     places: np.ndarray, flips: float, split: int, method: str, value: float | None, lengthscale: float | None
 ) -> Picture:
-    """Probabilities [K] at places [K, 2] by one method; value and lengthscale are None for `BAYES`.
+    """Return the probabilities [K] at places [K, 2] by one method; `BAYES` has value and lengthscale None.
 
     Raises
     ------
@@ -100,6 +100,6 @@ def picture_of(
 def _fitted(
     flips: float, split: int, method: str, value: float, lengthscale: float
 ) -> tuple[np.ndarray, Outcome]:
-    """Training inputs, and what became of an inference given them."""
+    """Return the training inputs, and the outcome of an inference given them."""
     X, _, y, _ = fits.parts_of(fits.BLOBS, split, flips)
     return X, METHODS[method].run(Problem(fits.prior_of(X, lengthscale), NoisyStep(flips), y), value)

@@ -1,4 +1,4 @@
-"""Lengthscale and parameter of each method by cross-validation on training data [Qi & Guo 2012, section 6.2].
+"""Cross-validated lengthscale and parameter of each method on training data [Qi & Guo 2012, section 6.2].
 
 Every pair of a lengthscale and a value of the method's parameter is tried on the same three folds; the pair
 with the smallest error rate is chosen, of equal ones that with the higher predictive probability. A run that
@@ -30,7 +30,7 @@ FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 def lines(
     name: str, flips: float, split: int, dataset: Dataset | None = None, methods: Iterable[str] = METHODS
 ) -> Iterator[dict[str, Any]]:
-    """A line for every method, lengthscale and value: mean error rate and nll over the folds, and outcomes.
+    """Yield a row for every method, lengthscale and value: mean error rate, mean nll, and outcomes.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def lines(
 
 
 def lengthscales(n_features: int) -> list[float]:
-    """Those that are tried."""
+    """Return the lengthscales to try."""
     return [factor * float(np.sqrt(n_features)) for factor in FACTORS]
 
 
@@ -60,7 +60,7 @@ def cross_validated(
     epsilon: float,
     pairs: Iterable[tuple[str, float]],
 ) -> dict[tuple[str, float], dict[str, Any]]:
-    """Mean scores over the folds of a training part, and outcomes, by (method, value).
+    """Return mean scores over the folds of the training points, and outcomes, by (method, value).
 
     Parameters
     ----------
@@ -76,10 +76,10 @@ def cross_validated(
     of_folds = []
     for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=split).split(X, y):
         prior = fits.prior_of(X[train], lengthscale)
-        parts = X[train], X[test], y[train], y[test]
+        split_data = X[train], X[test], y[train], y[test]
         of_folds.append(
             [
-                fits.run_cell(parts, method, value, lengthscale, epsilon, SWEEPS, prior)
+                fits.run_cell(split_data, method, value, lengthscale, epsilon, SWEEPS, prior)
                 for method, value in pairs
             ]
         )
@@ -87,7 +87,7 @@ def cross_validated(
 
 
 def _mean(records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Scores over the points of all folds, whose sizes may differ by one; None if a fold has none."""
+    """Average scores over the points of all folds, whose sizes may differ by one; None if a fold has none."""
     scores = {}
     sizes = [record["n_test"] for record in records]
     for name in ("error", "nll"):
@@ -99,9 +99,9 @@ def _mean(records: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def chosen(tried: Iterable[Mapping[str, Any]]) -> dict[str, tuple[float, float]]:
-    """Method -> (value, lengthscale) of the best line; ValueError for a method without any score.
+    """Return method -> (value, lengthscale) of the best row; ValueError for a method without any score.
 
-    Error rates of as many wrong labels are equal, whatever their last digits; of equal lines the first is it.
+    Error rates of equally many wrong labels count as equal. The first of equal rows wins.
     """
     of_methods: dict[str, list[Mapping[str, Any]]] = {}
     for line in tried:

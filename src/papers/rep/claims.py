@@ -41,13 +41,13 @@ T_TEST = "paired t over splits, Holm"
 
 
 class Protocol(NamedTuple):
-    """A reading of the paper: its name and the methods that are REP in it."""
+    """A reading of the paper: its name and the methods that count as REP in it."""
 
     name: str
     rep: tuple[str, ...]
 
     def favouring(self, what: str) -> str:
-        """Words about what is shown of several readings, none where there is one."""
+        """Return words for a result that is the best of several readings, none for a single reading."""
         return f", the {what}" if len(self.rep) > 1 else ""
 
 
@@ -68,23 +68,23 @@ class Cell(NamedTuple):
         return f"{name}, {100 * self.flips:g} % flipped" if self.flips else name
 
     def lines(self, fits: pd.DataFrame) -> pd.DataFrame:
-        """Its fits."""
+        """Select its fits."""
         return fits[(fits["dataset"] == self.dataset) & (fits["flips"] == self.flips)]
 
 
 def once(fits: pd.DataFrame) -> pd.DataFrame:
-    """The fits with parameters chosen once for a data set."""
+    """Select the fits with parameters chosen once for a data set."""
     return fits[fits["chosen_on"] == 0]
 
 
 def cells_of(fits: pd.DataFrame, datasets: Iterable[str]) -> list[Cell]:
-    """Those that were run, in order."""
+    """Return the cells that were run, in order."""
     run = {Cell(*pair) for pair in zip(fits["dataset"], fits["flips"], strict=True)}
     return [cell for dataset in datasets for cell in sorted(run) if cell.dataset == dataset]
 
 
 def errors(fits: pd.DataFrame, protocol: Protocol, cells: Sequence[Cell]) -> list[Block]:
-    """REP4, REP5, REP6: error of EP and of Power EP minus that of REP; beside it EP by other iterations."""
+    """Judge REP4, REP5 or REP6: errors of EP and Power EP minus that of REP; then EP by other iterations."""
     if not cells:
         return [_not_run("test error", "test error", "error")]
     favour = protocol.favouring("reading whose verdict favours each row most")
@@ -105,30 +105,30 @@ def _not_run(name: str, row: str, unit: str) -> Block:
 def _compared(
     fits: pd.DataFrame, cells: Sequence[Cell], name: str, others: tuple[str, ...], rep: tuple[str, ...]
 ) -> Block:
-    """Other methods minus REP; p-values are adjusted over every reading, of which each row has the best."""
-    of_rows = [[_error_drafts(fits, cell, other, rep) for other in others] for cell in cells]
+    """Compare other methods with REP; adjust p-values over all readings, keep each row's best reading."""
+    of_rows = [[_error_drafts(fits, cell, method, rep) for method in others] for cell in cells]
     lines = iter(tested([draft for row in of_rows for drafts in row for draft in drafts]))
     best: list[Line] = []
     for row in of_rows:
         by_other = [[next(lines) for _ in drafts] for drafts in row]
         readings = max(map(len, by_other))
         # a method that was not run has one line
-        whole = [found * (readings // len(found)) for found in by_other]
-        best += max(zip(*whole, strict=True), key=_favour)
+        padded = [judged * (readings // len(judged)) for judged in by_other]
+        best += max(zip(*padded, strict=True), key=_favour)
     remarks = [_not_converged(fits, cell, (*others, *rep)) for cell in cells]
     remarks += [_lengthscales(fits, cell, (*others, *rep)) for cell in cells]
     return Block(name, T_TEST, tuple(best), "; ".join(filter(None, remarks)))
 
 
 def _favour(lines: Iterable[Line]) -> tuple[list[int], float]:
-    """How much a reading favours the claim: by the worst of its comparisons, of equals by the effects."""
+    """Rank a reading by how much it favours the claim: by its worst statuses, then by its smallest effect."""
     order = (MISSING, NO, UNDECIDED, YES)
     effects, statuses = zip(*((line.effect, order.index(line.sample.status)) for line in lines), strict=True)
     return sorted(statuses), -np.inf if np.isnan(effects).any() else min(effects)
 
 
 def _error_drafts(fits: pd.DataFrame, cell: Cell, other: str, rep: tuple[str, ...]) -> list[Draft]:
-    """The other method's error minus that of REP, a draft for each reading that was run."""
+    """Return the other method's error minus that of REP, a draft for each reading that was run."""
     lines, quantity = cell.lines(fits), f"{other} - REP, test error"
     scores = lines.pivot(index="split", columns="method", values="error")
     lengthscales = lines.drop_duplicates("method").set_index("method")["lengthscale"]
@@ -153,7 +153,7 @@ def _error_drafts(fits: pd.DataFrame, cell: Cell, other: str, rep: tuple[str, ..
 def draft(
     row: str, quantity: str, unit: str, differences: np.ndarray, margin: float, note: str = ""
 ) -> Draft:
-    """A draft of differences said to be above 0, of sets drawn anew, so that both estimands are one."""
+    """Return a draft of differences claimed to be above 0; sets are drawn anew, so estimands are equal."""
     return Draft(
         row,
         quantity,
@@ -170,7 +170,7 @@ def draft(
 
 
 def _not_converged(fits: pd.DataFrame, cell: Cell, methods: Iterable[str]) -> str:
-    """Runs that did not converge, by method; they are scored at their last proper posterior."""
+    """Return text on runs that did not converge, by method; their scores are of the last proper posterior."""
     lines, counts = cell.lines(fits), []
     for method in methods:
         outcomes = lines[lines["method"] == method]["outcome"]
@@ -180,7 +180,7 @@ def _not_converged(fits: pd.DataFrame, cell: Cell, methods: Iterable[str]) -> st
 
 
 def _lengthscales(fits: pd.DataFrame, cell: Cell, methods: Iterable[str]) -> str:
-    """The lengthscales that were chosen, where they differ: then a difference of errors is theirs too."""
+    """Return text on the chosen lengthscales where they differ: they contribute to a difference of errors."""
     chosen = cell.lines(fits).drop_duplicates("method").set_index("method")["lengthscale"]
     chosen = chosen[[method for method in methods if method in chosen]]
     if chosen.nunique() < 2:
@@ -189,11 +189,11 @@ def _lengthscales(fits: pd.DataFrame, cell: Cell, methods: Iterable[str]) -> str
 
 
 def converges(fits: pd.DataFrame, protocol: Protocol) -> list[Block]:
-    """REP3: REP converges in every run, in fewer sweeps than EP and Power EP, some runs of which diverge."""
+    """Judge REP3: REP converges in every run and needs fewer sweeps; some runs of EP and Power EP diverge."""
     cells = cells_of(fits, [BLOBS])
     if not cells:
         return [_not_run("made-up set", "convergence", "share")]
-    counts, drafts, beside = [], [], []
+    counts, drafts, extra_lines = [], [], []
     for cell in cells:
         lines = cell.lines(fits)
         runs = {name: lines[lines["method"] == name].set_index("split").sort_index() for name in METHODS}
@@ -201,29 +201,29 @@ def converges(fits: pd.DataFrame, protocol: Protocol) -> list[Block]:
         counts.append(_always(cell, runs[best], best))
         counts += [_sometimes(cell, runs[name], name) for name in (EP, PEP)]
         drafts += [_fewer(cell, runs[name], runs[best], name) for name in (EP, PEP)]
-        beside += [_shown(cell, runs[name], name) for name in (*BESIDE, BY_ENGINE[1])]
+        extra_lines += [_shown(cell, runs[name], name) for name in (*BESIDE, BY_ENGINE[1])]
     test = "counts; sweeps: paired t over sets on which both converged, Holm"
     name = f"made-up set{protocol.favouring('reading that converges most often')}"
     sweeps = [_undecided(line) for line in tested(drafts)]
     sets = min(line.n for line in counts)
     first = Block(name, test, (*counts, *sweeps), covered={"sets": sets})
-    return [first, Block("damped EP, and the engine's EP and REP", "counts", tuple(beside))]
+    return [first, Block("damped EP, and the engine's EP and REP", "counts", tuple(extra_lines))]
 
 
 def _undecided(line: Line) -> Line:
-    """A line of sweeps: where both converged on too few sets, runs were made that do not show the claim."""
+    """Replace a missing status of a line by undecided: both methods converged on too few sets."""
     missing = line.sample.status == MISSING
     return replace(line, sample=Inference(UNDECIDED), general=Inference(UNDECIDED)) if missing else line
 
 
 def _convergence(runs: pd.DataFrame) -> tuple[float, float]:
-    """Share of runs that converged, and minus their mean sweeps: larger is better."""
+    """Return the share of runs that converged, and minus their mean sweeps: larger is better."""
     converged = runs[runs["outcome"] == CONVERGED]
     return (len(converged) / len(runs), -converged["sweeps"].mean()) if len(converged) else (0.0, 0.0)
 
 
 def _share(row: str, runs: pd.DataFrame, outcome: str, status: str, note: str = "") -> Line:
-    """A line of the share of runs that ended so."""
+    """Return a line: the share of runs with an outcome."""
     hits, n = int((runs["outcome"] == outcome).sum()), len(runs)
     if not n:
         return Line(row, f"runs {outcome}", "share", note="not run")
@@ -238,13 +238,13 @@ def _always(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
 
 
 def _unconverged(runs: pd.DataFrame) -> tuple[int, int]:
-    """Runs that diverged, and those that neither did nor converged."""
+    """Count the runs that diverged, and those that neither diverged nor converged."""
     diverged = int((runs["outcome"] == DIVERGED).sum())
     return diverged, int((runs["outcome"] != CONVERGED).sum()) - diverged
 
 
 def _sometimes(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
-    """Yes if a run diverged; no if that is shown to be rarer than one in so many, unsettled runs counted."""
+    """Return a line: yes if a run diverged, no if divergence is shown to be rarer than a limit."""
     diverged, unsettled = _unconverged(runs)
     rare = len(runs) and share_interval(unsettled, len(runs))[1] < SOMETIMES
     status = YES if diverged else (NO if rare else UNDECIDED)

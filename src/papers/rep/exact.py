@@ -1,7 +1,8 @@
-"""The methods beside the exact posterior of 400 points, by long-run elliptical slice sampling.
+"""The methods against the exact posterior of 400 points, by long-run elliptical slice sampling.
 
-On a training set of the made-up problem, all at the lengthscale that cross-validation chose for EP, with the
-parameters it chose for each. Reference of the sampler: EP's sites by the engine, to a power (`tilted.exact`).
+All methods run on a training set of the made-up problem, at the lengthscale that cross-validation chose for
+EP and with the parameter that it chose for each. The sampler's reference is EP's sites by the engine, raised
+to a power (`tilted.exact`).
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ class Truth(NamedTuple):
 def study(
     flips: float, split: int, chosen: dict[str, tuple[float, float]], effort: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
-    """Lines with `COLUMNS`, one a method.
+    """Yield rows with `COLUMNS`, one for each method.
 
     Parameters
     ----------
     flips : float
     split : int
-        Of the made-up set; starts the sampler too.
+        Split of the made-up set; also the seed of the sampler.
     chosen : dict
         Method -> (value, lengthscale), as `choice.chosen` has it; the lengthscale is EP's.
     effort : dict
@@ -73,7 +74,7 @@ def study(
 def line_of(
     truth: Truth, flips: float, split: int, lengthscale: float, method: str, value: float
 ) -> dict[str, Any]:
-    """One method beside draws of the exact posterior."""
+    """Compare one method with draws of the exact posterior."""
     X, _, y, _ = fits.parts_of(fits.BLOBS, split, flips)
     problem, began = Problem(fits.prior_of(X, lengthscale), NoisyStep(flips), y), time.process_time()
     errors: dict[str, float | None] = dict.fromkeys(ERRORS)
@@ -89,7 +90,7 @@ def line_of(
 
 @lru_cache(maxsize=2)
 def sampled(flips: float, split: int, lengthscale: float, chains: int, iterations: int) -> Truth:
-    """Draws of the exact posterior: the same for the same arguments."""
+    """Draw from the exact posterior; the draws depend only on the arguments."""
     X, _, y, _ = fits.parts_of(fits.BLOBS, split, flips)
     likelihood = NoisyStep(flips)
     target = Target.build(SquaredExponential(1.0, lengthscale), X, y, likelihood)

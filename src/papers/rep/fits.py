@@ -41,27 +41,27 @@ CHUNK = 4096  # test points at once
 
 
 def datasets() -> list[str]:
-    """Names of the data sets, the made-up one first."""
+    """Return the names of the data sets, the made-up one first."""
     return [BLOBS, *relaxed.names()]
 
 
 def splits_of(dataset: str) -> int:
-    """Number of splits there are of a data set; those of the paper are the first."""
+    """Return the number of available splits of a data set; the paper's come first."""
     return BLOBS_REPEATS if dataset == BLOBS else relaxed.SPLITS[dataset]
 
 
 def epsilon_of(dataset: str, flips: float) -> float:
-    """The likelihood's probability of a flip: the true share on the made-up set, else at least `EPSILON`."""
+    """Return the likelihood's flip probability: the made-up set's true share, else at least `EPSILON`."""
     return flips if dataset == BLOBS else max(EPSILON, flips)
 
 
 def max_sweeps_of(dataset: str) -> int:
-    """On the made-up set, where convergence is judged, `MAX_SWEEPS`; elsewhere `FEWER`."""
+    """Return `MAX_SWEEPS` on the made-up set, where convergence is judged; elsewhere `FEWER`."""
     return MAX_SWEEPS if dataset == BLOBS else FEWER
 
 
 def parts_of(name: str, split: int, flips: float, dataset: Dataset | None = None) -> Parts:
-    """X_train, X_test, y_train, y_test of a split; real inputs are standardised by the training part."""
+    """Return X_train, X_test, y_train, y_test of a split; real inputs are standardised by X_train."""
     if name == BLOBS:
         X, y, Xs, ys = blobs.draw(split, flips=flips)
         return X, Xs, y, ys
@@ -71,21 +71,21 @@ def parts_of(name: str, split: int, flips: float, dataset: Dataset | None = None
 
 
 def prior_of(X: np.ndarray, lengthscale: float) -> Dense:
-    """The prior at inputs ``X`` [N, D], ready to be conditioned."""
+    """Return the prior at inputs ``X`` [N, D], ready to be conditioned."""
     return Dense.build(SquaredExponential(1.0, lengthscale).matrix(X))
 
 
 def predicted(
     end: Outcome, X: np.ndarray, Xs: np.ndarray, lengthscale: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Latent means and variances [N*] at inputs ``Xs`` [N*, D], from the posterior at inputs ``X`` [N, D]."""
+    """Return latent means and variances [N*] at ``Xs`` [N*, D], from the posterior at ``X`` [N, D]."""
     return end.state.predict(SquaredExponential(1.0, lengthscale).matrix(Xs, X), 1.0)
 
 
 def score(
     end: Outcome, X: np.ndarray, Xs: np.ndarray, ys: np.ndarray, lengthscale: float, likelihood: NoisyStep
 ) -> dict[str, Any]:
-    """Error rate and mean negative log predictive probability (nats) of test labels.
+    """Return error rate and mean negative log predictive probability (nats) of test labels.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def run_block(
     chosen: dict[str, tuple[float, float]],
     dataset: Dataset | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Records of all methods on a block of splits.
+    """Yield the records of all methods on a block of splits.
 
     Parameters
     ----------
@@ -127,10 +127,10 @@ def run_block(
         The data; the made-up set is drawn.
     """
     for split in splits:
-        parts = parts_of(name, split, flips, dataset)
+        data = parts_of(name, split, flips, dataset)
         for method, (value, lengthscale) in chosen.items():
-            made = run_cell(parts, method, value, lengthscale, epsilon_of(name, flips), max_sweeps_of(name))
-            yield {"dataset": name, "flips": flips, "split": int(split), **made}
+            fit = run_cell(data, method, value, lengthscale, epsilon_of(name, flips), max_sweeps_of(name))
+            yield {"dataset": name, "flips": flips, "split": int(split), **fit}
 
 
 def run_cell(

@@ -1,4 +1,4 @@
-"""What a configuration asks of the relaxed-EP paper, what its jobs do, and their records.
+"""The jobs of the relaxed-EP paper: their configuration, the work of each job, and their records.
 
 Parameters are chosen by cross-validation on the training part of one split (``choices``); then all splits are
 fitted with them, in blocks (``fits``). ``own``: single splits with parameters chosen on their own training
@@ -27,7 +27,7 @@ FOLDER = "data/fits/rep"
 
 
 def jobs(config: Config) -> Iterable[Job]:
-    """Every job that a configuration asks for.
+    """Return every job that a configuration asks for.
 
     Raises
     ------
@@ -36,22 +36,22 @@ def jobs(config: Config) -> Iterable[Job]:
     """
     if "rep" not in config:
         return []
-    asked, experiment = config["rep"], import_module(FITS)
-    wanted = list(_points(asked))
-    for name, row in asked.get("sets", {}).items():
+    section, experiment = config["rep"], import_module(FITS)
+    wanted = list(_points(section))
+    for name, row in section.get("sets", {}).items():
         if name not in experiment.datasets():
             raise ValueError(f"rep.sets.{name}: no such set; known: {', '.join(experiment.datasets())}")
         if max(row["splits"], row.get("own", 0)) > experiment.splits_of(name):
             raise ValueError(f"rep.sets.{name}: there are {experiment.splits_of(name)} splits")
         for flips in row["flips"]:
             wanted += _of_set(name, float(flips), row, experiment.BLOBS)
-            pictures = [kind for kind in PICTURES if kind in asked and name == experiment.BLOBS]
-            wanted += [_picture(kind, float(flips), asked[kind]) for kind in pictures]
+            pictures = [kind for kind in PICTURES if kind in section and name == experiment.BLOBS]
+            wanted += [_picture(kind, float(flips), section[kind]) for kind in pictures]
     return wanted
 
 
 def _of_set(name: str, flips: float, row: Config, drawn: str) -> Iterator[Job]:
-    """Fits, own fits and choices of a set and a share of flipped labels."""
+    """Yield the jobs of fits, own fits and choices of a set and a share of flipped labels."""
     data = {} if name == drawn else {"data": f"data/standard/relaxed/{name}.h5"}
     for first, last in blocks(row["splits"], row["block"]):
         yield _fits("fits", f"{first:03d}-{last:03d}", name, flips, (first, last), 0, data)
@@ -88,7 +88,7 @@ def _fits(
 def fits(
     dataset: str, flips: float, first: int, last: int, choices: str, log: str, data: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Records of all methods on a block of splits, with the parameters that cross-validation chose.
+    """Yield the records of all methods on a block of splits, with the parameters that cross-validation chose.
 
     Parameters
     ----------
@@ -107,14 +107,14 @@ def fits(
     """
     from papers.data import standard
 
-    given = standard.read_standard(data, dataset) if data else None
+    standard_set = standard.read_standard(data, dataset) if data else None
     chosen, split = _chosen(choices, dataset, flips)
-    for record in import_module(FITS).run_block(dataset, flips, range(first, last + 1), chosen, given):
+    for record in import_module(FITS).run_block(dataset, flips, range(first, last + 1), chosen, standard_set):
         yield {**record, "chosen_on": split}
 
 
 def _chosen(path: str, dataset: str, flips: float) -> tuple[dict[str, tuple[float, float]], int]:
-    """Parameters by method, and the split on which they were chosen."""
+    """Return the parameters by method, and the split on which they were chosen."""
     tried = store.read_records(path)
     if any((line["dataset"], line["flips"]) != (dataset, flips) for line in tried):
         raise store.RecordError(f"{path}: not of {dataset} with flips {flips:g}; delete it and run again")
@@ -137,15 +137,15 @@ def _choices(name: str, flips: float, split: int, data: dict[str, str]) -> Job:
 def choices(
     dataset: str, flips: float, split: int, log: str, data: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Cross-validated scores of all methods on the training part of one split."""
+    """Return cross-validated scores of all methods on the training points of one split."""
     from papers.data import standard
 
-    given = standard.read_standard(data, dataset) if data else None
-    return import_module(CHOICE).lines(dataset, flips, split, given)
+    standard_set = standard.read_standard(data, dataset) if data else None
+    return import_module(CHOICE).lines(dataset, flips, split, standard_set)
 
 
 def _points(asked: Config) -> Iterator[Job]:
-    """Sets of five points, the first block with the base set; the base set at other error rates."""
+    """Yield jobs of sets of five points (the first block has the base set), and of other error rates."""
     wanted = asked.get("points", {"sets": 0, "block": 1})
     for first, last in blocks(wanted["sets"], wanted["block"]):
         yield Job(
@@ -171,12 +171,12 @@ def _points(asked: Config) -> Iterator[Job]:
 
 
 def points(first: int, last: int, log: str) -> Iterator[dict[str, Any]]:
-    """Lines of a block of sets; the base set, -1, comes with set 0."""
+    """Return the rows of a block of sets; the base set, -1, comes with set 0."""
     return import_module(POINTS).study(range(first if first else -1, last + 1))
 
 
 def epsilons(epsilon: float, log: str) -> Iterator[dict[str, Any]]:
-    """Lines of the base set under a likelihood of another error rate."""
+    """Return the rows of the base set under a likelihood of another error rate."""
     return import_module(POINTS).at_epsilon(epsilon)
 
 
@@ -194,13 +194,13 @@ def _picture(kind: str, flips: float, effort: Config) -> Job:
 
 
 def picture(kind: str, flips: float, effort: Config, choices: str, log: str) -> Iterator[dict[str, Any]]:
-    """Methods beside the exact posterior of a made-up set, or their boundaries on it."""
+    """Return rows on a made-up set: the methods against the exact posterior, or their boundaries."""
     chosen, _ = _chosen(choices, import_module(FITS).BLOBS, flips)
     return import_module(PICTURES[kind]).study(flips, effort["split"], chosen, effort)
 
 
 def records(config: Config) -> list[Record]:
-    """What this paper's fits are folded into; curves of the made-up set come with its fits."""
+    """Return the records into which this paper's fits are folded; fits bring the made-up set's curves."""
     fits = Record(
         "relaxed_fits_record",
         ("rep/fits", "rep/own"),
@@ -217,10 +217,10 @@ def _record(kind: str) -> Record:
 
 
 def tables(config: Config) -> list[str]:
-    """The page of tables."""
+    """Return the names of the pages of tables."""
     return ["rep.md"] if "rep" in config else []
 
 
 def figures(config: Config) -> list[str]:
-    """A folder of figures, which depend on what was run."""
+    """Return the folder of figures, whose names depend on what was run."""
     return ["rep"] if "rep" in config else []

@@ -1,10 +1,10 @@
-"""The methods of the relaxed-EP paper's experiments, and what becomes of an inference [Qi & Guo 2012].
+"""The methods of the relaxed-EP paper's experiments, and their outcomes [Qi & Guo 2012].
 
-EP, Power EP and REP are sequential sweeps without rescue, as the paper describes them, up to a limit; one
-that diverges ends at its last proper posterior. There is no released code. What the paper leaves open: REP is
-run with the three meanings of its divergence, relaxations held after ten sweeps (``rep-as-described`` is what
-is printed: eq. 36, step (e), searched to the end); EP is also run with plain damping, and EP and REP by this
-package's engine.
+EP, Power EP and REP are sequential sweeps without rescue, as the paper describes them, up to a limit. A run
+that diverges ends at its last proper posterior. There is no released code, and the paper leaves choices open.
+REP is run with the three meanings of its divergence, with relaxations held after ten sweeps. The printed
+version is ``rep-as-described``: eq. 36, step (e), searched to the end. EP is also run with plain damping, and
+EP and REP also by this package's engine.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PENALTIES = {NORMALISED: (0.03, 0.1, 0.3), UNNORMALISED: (0.01, 0.03, 0.1), PRIN
 
 
 class Problem(NamedTuple):
-    """A prior at the training inputs, a likelihood, labels [N]; most sweeps, and when these have settled."""
+    """A prior at the training inputs, a likelihood, labels [N], and the limits of the sweeps."""
 
     prior: Dense
     likelihood: Likelihood
@@ -52,7 +52,7 @@ class Problem(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of an inference.
+    """The result of an inference.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Outcome(NamedTuple):
     outcome : str
         One of ``textbook.OUTCOMES``.
     sweeps : int
-        Whole ones.
+        Number of complete sweeps.
     changes : array
         Of the weights in each sweep; empty for the engine.
     reason : str
@@ -76,7 +76,7 @@ class Outcome(NamedTuple):
 
 
 class Method(NamedTuple):
-    """A method and the values its parameter is chosen from.
+    """A method and the values from which its parameter is chosen.
 
     Attributes
     ----------
@@ -95,26 +95,26 @@ class Method(NamedTuple):
 
 
 def swept(problem: Problem, rule: Rule, step: float = 1.0) -> Outcome:
-    """Sweeps of a rule."""
+    """Run sweeps of a rule."""
     prior, likelihood, y, most, tolerance = problem
     return _outcome(sweep_on(prior, likelihood, y, rule, most, tolerance, step))
 
 
 def relaxed(problem: Problem, relaxation: Relaxation, searched: int = rep.SEARCHED) -> Outcome:
-    """Sweeps of REP, whose relaxations are held after so many in which they are searched."""
+    """Run sweeps of REP, whose relaxations are held after a number of searched sweeps."""
     prior, likelihood, y, most, tolerance = problem
     return _outcome(rep.sweeps(prior, likelihood, y, relaxation, most, tolerance, searched))
 
 
 def _outcome(end: Sweeps) -> Outcome:
-    """A divergence names the sweep in which it came."""
+    """Return the outcome of sweeps; a divergence names its sweep."""
     sweeps = len(end.changes)
     reason = f"sweep {sweeps + 1}: {end.reason}" if end.reason else ""
     return Outcome(end.state, end.outcome, sweeps, end.changes, reason)
 
 
 def _settled(end: Inference[DenseState] | rep.Relaxed[DenseState]) -> Outcome:
-    """Of the engine, which does not diverge."""
+    """Return the outcome of an inference by the engine, which does not diverge."""
     outcome, reason = (CONVERGED, "") if end.status.converged else (UNSETTLED, end.status.message)
     return Outcome(end.state, outcome, end.status.sweeps, np.empty(0), reason)
 

@@ -2,16 +2,16 @@
 
 The paper does not list its points. ``points(None)`` is a set of that kind (`BASE`): two points of class +1 on
 the left, two of class -1 on the right, and far on the right a fifth that is labelled +1. ``points(seed)`` is
-one of any number of variations, each coordinate uniform on a range that holds the base set's:
+a random variation, with each coordinate uniform on a range that contains the base set's:
 
     two points of class +1   first coordinate on [-2, -1], second on [-1, 1]
     two points of class -1   first coordinate on [1, 2],   second on [-1, 1]
     the mislabelled one      first coordinate on [3, 6],   second on [-2, 2]
 
-So the first four are separated by the line through the origin on which the first coordinate is 0, and the
-fifth is on the wrong side of it. All methods have the linear kernel, by sequential sweeps to convergence; the
-exact posterior of the weights is known in closed form. Errors are the paper's: mean squared differences of
-the entries of mean and covariance.
+The line on which the first coordinate is 0 separates the first four points, and the fifth is on its wrong
+side. All methods use the linear kernel and run sequential sweeps to convergence. The exact posterior of the
+weights has a closed form. Errors are the paper's: mean squared differences of the entries of mean and
+covariance.
 """
 
 from __future__ import annotations
@@ -60,28 +60,28 @@ COLUMNS = tuple("set method value outcome sweeps mean_error covariance_error mea
 
 
 def points(seed: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs [5, 2] and labels -1, +1 [5], the last one wrong: the base set, or the variation of a seed."""
+    """Return inputs [5, 2] and labels -1, +1 [5], the last one wrong: the base set, or a seed's variation."""
     X = BASE.copy() if seed is None else np.random.default_rng(seed).uniform(LOW, HIGH)
     return X, LABELS.copy()
 
 
 def printed_power_rule(u: float) -> Rule:
-    """Power EP with the two changes of appendix C alone, so that a whole site makes the cavity.
+    """Return Power EP with only the two changes of appendix C: the cavity removes an entire site.
 
     Consistent Power EP removes the share ``u`` of it (``inference.pep``).
     """
-    whole = tilted_rule(lambda likelihood, y, m, v: kl(likelihood, y, m, v, u))
+    full_site_rule = tilted_rule(lambda likelihood, y, m, v: kl(likelihood, y, m, v, u))
 
     def update(marginals: Marginals, sites: Sites, likelihood: Likelihood, y: np.ndarray) -> Update:
-        made = whole.update(marginals, sites, likelihood, y)
-        moved = Sites(made.sites.tau / u, made.sites.nu / u)
-        return Update(moved, np.zeros(len(y)), np.zeros(len(y)), made.skipped)
+        result = full_site_rule.update(marginals, sites, likelihood, y)
+        moved = Sites(result.sites.tau / u, result.sites.nu / u)
+        return Update(moved, np.zeros(len(y)), np.zeros(len(y)), result.skipped)
 
     return Rule(update)
 
 
 def candidates() -> Iterator[tuple[str, float]]:
-    """Every method with every value of its parameter: power, or penalty."""
+    """Yield every method with every value of its parameter: power, or penalty."""
     yield "ep", 1.0
     for method in ("pep", PRINTED_PEP):
         yield from ((method, power) for power in POWERS)
@@ -90,20 +90,20 @@ def candidates() -> Iterator[tuple[str, float]]:
 
 
 def study(numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
-    """Lines with `COLUMNS` for each set (-1: the base set): the exact posterior, then all `candidates`."""
+    """Yield rows with `COLUMNS` for each set (-1: the base set): exact posterior, then all `candidates`."""
     for number in numbers:
         for method, value in ((EXACT, 1.0), *candidates()):
             yield line_of(number, method, value)
 
 
 def at_epsilon(epsilon: float) -> Iterator[dict[str, Any]]:
-    """The same lines of the base set under a likelihood of another error rate, with ``epsilon``."""
+    """Yield the rows of the base set under a likelihood of another error rate, with ``epsilon``."""
     for method, value in ((EXACT, 1.0), *candidates()):
         yield {"epsilon": epsilon, **line_of(BASE_SET, method, value, epsilon)}
 
 
 def line_of(number: int, method: str, value: float, epsilon: float = EPS) -> dict[str, Any]:
-    """The line of one method, or of the exact posterior, on one set."""
+    """Return the row of one method, or of the exact posterior, on one set."""
     X, y = points(None if number < 0 else number)
     likelihood, truth = NoisyStep(epsilon), _exact(number, epsilon)
     outcome, sweeps, seconds = CONVERGED, 0, 0.0

@@ -2,8 +2,8 @@
 
 Parameters (u; c and, under ``corrected``, the reading) are chosen on one half of the random sets, where the
 mean logarithm of both errors is smallest, and judged on the other half; then the halves change places. The
-paper speaks of one set, of which it shows a picture: the base set, drawn after that picture, stands beside,
-with the parameters that are best on it, as the paper chose its own.
+paper has one set, which it shows in a figure. A second block judges the base set, read off that figure, with
+the parameters that are best on it, as the paper chose its own.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BASE_TEST = "log error ratios of the one set, whose best parameters both have; o
 
 
 def closer(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
-    """REP1: REP nearer to the exact posterior than EP and Power EP, for many c; Power EP further than EP."""
+    """Judge REP1: REP is nearer to the exact posterior than EP and Power EP for many c."""
     if table.empty:
         return [Block("five points", TEST, (Line("five points", "not run", "relative"),), "not run")]
     logs, base = _logs(table[table["set"] != BASE_SET]), _logs(table[table["set"] == BASE_SET])
@@ -63,12 +63,12 @@ def closer(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
     lines = [Group(of_row).line() for of_row in rows.values()]
     remark = "; ".join(_picked(table, pick) for pick in (*rep_picks, *pep_picks))
     decides = Block("five points, chosen c", TEST, (*lines, _range(logs, protocol)), remark)
-    shown = tuple(_on_one(base, protocol, *pep))
-    return [decides, Block("the base set, c best there", BASE_TEST, shown)] if shown else [decides]
+    base_lines = tuple(_on_one(base, protocol, *pep))
+    return [decides, Block("the base set, c best there", BASE_TEST, base_lines)] if base_lines else [decides]
 
 
 def _on_one(base: pd.DataFrame, protocol: Protocol, pep: str) -> Iterator[Line]:
-    """The same comparisons on one set, of Power EP the power that is nearest to the exact posterior."""
+    """Yield the same comparisons on one set, with Power EP at the power nearest to the exact posterior."""
     if base.empty:
         return
     pick = _best(base, protocol.rep)
@@ -91,7 +91,7 @@ def _shown(row: str, effect: float, note: str, quantity: str = RATIO) -> Line:
 
 
 def equal_for_large(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
-    """REP2: at the largest penalty REP's posterior means are EP's, on every set."""
+    """Judge REP2: at the largest penalty REP's posterior means equal EP's, on every set."""
     test = f"largest difference of posterior means at most {SAME:g} at c = {PENALTIES[-1]:g}, on every set"
     quantity, unit = "largest difference", "excess"
     if table.empty:
@@ -109,14 +109,14 @@ def equal_for_large(table: pd.DataFrame, protocol: Protocol) -> list[Block]:
 
 
 def _logs(table: pd.DataFrame) -> pd.DataFrame:
-    """Logarithms of the errors, a line a set: columns (error, (method, value))."""
+    """Return logarithms of the errors, a row for each set: columns (error, (method, value))."""
     lines = table[table["method"] != EXACT]
     lines = lines.assign(**{error: np.log(lines[error]) for error in ERRORS})
     return lines.pivot(index="set", columns=["method", "value"], values=list(ERRORS))
 
 
 def _crossed(logs: pd.DataFrame, methods: Iterable[str]) -> tuple[dict[str, pd.Series], list[Pick]]:
-    """Log errors of each set with the parameter that the other half of the sets chose; both choices."""
+    """Return each set's log errors with the parameter that the other half chose, and both choices."""
     import pandas as pd
 
     sets = np.sort(logs.index)
@@ -130,7 +130,7 @@ def _crossed(logs: pd.DataFrame, methods: Iterable[str]) -> tuple[dict[str, pd.S
 
 
 def _best(logs: pd.DataFrame, methods: Iterable[str]) -> Pick:
-    """Method and value with the smallest mean log of both errors; Power EP with u = 1 would be EP."""
+    """Return method and value with the smallest mean log of both errors; u = 1 is left out: it is EP."""
     mean = sum(logs[error].mean() for error in ERRORS)
     return min((pick for pick in mean.index if pick[0] in methods and pick not in EPS), key=mean.get)
 
@@ -139,7 +139,7 @@ EPS = [(pep, 1.0) for pep in PEPS]
 
 
 def _picked(table: pd.DataFrame, pick: Pick) -> str:
-    """What was chosen, and on how many random sets it did not converge."""
+    """Return text: the chosen parameter, and the number of random sets on which it did not converge."""
     method, value = pick
     outcomes = table["outcome"][(table["set"] >= 0) & (table["method"] == method) & (table["value"] == value)]
     missed = int((outcomes != CONVERGED).sum())
@@ -153,7 +153,7 @@ def _draft(row: str, difference: pd.Series, note: str = "") -> Draft:
 
 
 def _range(logs: pd.DataFrame, protocol: Protocol) -> Line:
-    """Decades of c, of the grid's steps, at which both errors are smaller than EP's by what matters."""
+    """Return a line: decades of c at which both errors are smaller than EP's by more than the margin."""
     widths = {method: _decades(logs, method) for method in protocol.rep}
     best = max(widths, key=lambda method: widths[method].mean())
     note = f"{best.removeprefix('rep-')}: {widths[best].mean():.2f} decades on average"
@@ -162,7 +162,7 @@ def _range(logs: pd.DataFrame, protocol: Protocol) -> Line:
 
 
 def _decades(logs: pd.DataFrame, method: str) -> np.ndarray:
-    """Decades of c at which both errors are below EP's by more than matters, of each set."""
+    """Return, for each set, the decades of c at which both errors are below EP's by more than the margin."""
     step = float(np.log10(PENALTIES[1] / PENALTIES[0]))
     nearer = [
         np.all([logs[error]["ep", 1.0] - logs[error][method, c] > MARGIN for error in ERRORS], axis=0)

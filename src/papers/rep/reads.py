@@ -1,4 +1,4 @@
-"""Which lines of the relaxed-EP paper's records its claims and figures are made of, and which a job makes."""
+"""The rows of the relaxed-EP records that each claim or figure needs, and those that each job adds."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ CLAIMS: dict[str, tuple[Slice, ...]] = {
 
 
 def figure(name: str) -> tuple[Slice, ...]:
-    """What a figure is made of."""
+    """Return the rows that a figure needs."""
     return tuple(Slice(study) for study in figures.DRAWINGS[name].studies)
 
 
 def made_by(job: Job) -> Slice | None:
-    """What a job makes; curves come with the fits."""
+    """Return the rows that a job adds; curves come with the fits."""
     p = job.parameters
     if job.kind == "rep_points":
         if "epsilon" in p:

@@ -1,10 +1,10 @@
 """The committed records of the relaxed-EP paper (`papers.core.study`), and how fits are folded into them.
 
-`FITS`: one method on one split: score of the test part, outcome, and ``chosen_on``, the split whose training
-part chose the parameters. `CURVES`: change of the weights sweep by sweep, of fits on the made-up set.
+`FITS`: one method on one split: score of the test rows, outcome, and ``chosen_on``, the split whose training
+rows chose the parameters. `CURVES`: change of the weights sweep by sweep, of fits on the made-up set.
 `CHOICES`: cross-validated scores of every lengthscale and parameter. `POINTS`: errors on sets of five points;
 `EPSILONS`: on the base set under likelihoods of other error rates.
-`EXACT`: methods beside the exact posterior of 400 points. `BOUNDARY`: predictive probabilities on a grid.
+`EXACT`: methods against the exact posterior of 400 points. `BOUNDARY`: predictive probabilities on a grid.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _curve(fit: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _settle(frames: dict[Study, pd.DataFrame]) -> None:
-    """Keep the lines of sweeps that the fits have: one made anew may have failed, or be the older one."""
+    """Keep the sweeps that the fits have; a repeated fit may have failed, or be the older one."""
     curves, fits, fit = frames[CURVES], frames[FITS], list(FIT)
     last = curves[fit].merge(fits[[*fit, "sweeps"]], on=fit, how="left")["sweeps"].to_numpy()
     frames[CURVES] = curves[curves["sweep"].to_numpy() <= last]

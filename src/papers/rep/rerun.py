@@ -1,4 +1,4 @@
-"""Lines of the relaxed-EP paper's records made again (`papers.evidence.verification.outcome.Again`).
+"""Repetition of rows of the relaxed-EP records (`papers.evidence.verification.outcome.Again`).
 
 Fits, curves, choices, five points and boundaries are repeated at the recorded lengthscale and value; fits
 from scratch too, with both chosen anew. The exact posterior is always sampled anew.
@@ -54,31 +54,31 @@ CHAINS = "chains part after a rounding, and agree to the Monte-Carlo error"
 def _each(
     outcomes_of: Callable[[Line, Context], list[Outcome]], lines: pd.DataFrame, context: Context
 ) -> Made:
-    """Lines made again one by one."""
+    """Repeat rows one by one."""
     for line in lines.to_dict("records"):
         yield line, outcomes_of(line, context)
 
 
 def _of_fit(line: Line, context: Context) -> list[Outcome]:
-    """A fit with its parameters; from scratch, with these by cross-validation."""
-    made = _fitted(line, line, context.mirror)
-    outcomes = [compared(FIXED, context.study, line, made)]
+    """Repeat a fit with its parameters; from scratch, with parameters by cross-validation."""
+    repeated = _fitted(line, line, context.mirror)
+    outcomes = [compared(FIXED, context.study, line, repeated)]
     if line["scratch"]:
         chosen = _chosen(line["dataset"], line["flips"], line["chosen_on"], line["method"], context.mirror)
-        made = made if _is_same(line, chosen) else _fitted(line, chosen, context.mirror)
-        outcomes.append(compared(SCRATCH, context.study, line, {**made, **chosen}))
-    long = max(line["sweeps"], made["sweeps"]) > FEW.get(line["method"], 0)
+        repeated = repeated if _is_same(line, chosen) else _fitted(line, chosen, context.mirror)
+        outcomes.append(compared(SCRATCH, context.study, line, {**repeated, **chosen}))
+    long = max(line["sweeps"], repeated["sweeps"]) > FEW.get(line["method"], 0)
     return [_explained(outcome, line) for outcome in outcomes] if long else outcomes
 
 
 def _explained(outcome: Outcome, line: Line) -> Outcome:
-    """The outcome of a method that may be chaotic."""
+    """Return the outcome, with an explanation if the method may be chaotic."""
     why = CHAOTIC.get(line["method"])
     return reported(outcome, why) if why else outcome
 
 
 def _of_curve(of_fits: Study, line: Line, context: Context) -> list[Outcome]:
-    """A change of the weights, of a fit with the parameters that its record has."""
+    """Repeat a change of the weights, of a fit with its recorded parameters."""
     sums = Path(context.folder, records.SUMS).stat().st_mtime_ns  # written with every record
     recorded = _recorded(of_fits, str(context.folder), sums).loc[tuple(line[name] for name in of_fits.key)]
     changes, sweep = _fitted(line, recorded, context.mirror)["changes"], line["sweep"]
@@ -88,12 +88,12 @@ def _of_curve(of_fits: Study, line: Line, context: Context) -> list[Outcome]:
 
 @lru_cache(maxsize=1)
 def _recorded(of_fits: Study, folder: str, sums: int) -> pd.DataFrame:
-    """The record of fits, by their names."""
+    """Return the record of fits, by their names."""
     return records.load(of_fits, folder).set_index(list(of_fits.key))
 
 
 def _of_choice(line: Line, context: Context) -> list[Outcome]:
-    """Cross-validated scores of one method at one lengthscale and value."""
+    """Repeat the cross-validated scores of one method at one lengthscale and value."""
     X, _, y, _ = _parts(line["dataset"], line["split"], line["flips"], context.mirror)
     pair = line["method"], line["value"]
     lengthscale = _unrounded(line["lengthscale"], X.shape[1])
@@ -103,15 +103,15 @@ def _of_choice(line: Line, context: Context) -> list[Outcome]:
 
 
 def _of_points(line: Line, context: Context) -> list[Outcome]:
-    """One method on one set of five points; sweeps that wander to their limit need not end where they did."""
-    made = points.line_of(line["set"], line["method"], line["value"], line.get("epsilon", points.EPS))
-    outcome = compared(FIXED, context.study, line, made)
-    wandered = line["outcome"] == made["outcome"] == UNSETTLED
+    """Repeat one method on one set of five points; sweeps that did not settle may end elsewhere."""
+    repeated = points.line_of(line["set"], line["method"], line["value"], line.get("epsilon", points.EPS))
+    outcome = compared(FIXED, context.study, line, repeated)
+    wandered = line["outcome"] == repeated["outcome"] == UNSETTLED
     return [reported(outcome, "did not settle") if wandered else outcome]
 
 
 def again_curves_from(of_fits: Study) -> Again:
-    """How curves are made again, of fits with these records."""
+    """Return a function that repeats curves, of fits with these records."""
     return partial(_each, partial(_of_curve, of_fits))
 
 
@@ -121,17 +121,17 @@ again_points = partial(_each, _of_points)
 
 
 def again_exact(lines: pd.DataFrame, context: Context) -> Made:
-    """Methods beside the exact posterior, sampled anew (a minute) once for all of a training set."""
+    """Compare methods with the exact posterior, sampled anew (a minute) once for each training set."""
     for line in lines.to_dict("records"):
         where = line["flips"], line["split"], _unrounded(line["lengthscale"], 2)
         truth = exact.sampled(*where, line["chains"], line["iterations"])
-        made = exact.line_of(truth, *where, line["method"], line["value"])
-        outcome = compared(SCRATCH, context.study, line, made)
-        yield line, [reported(outcome, CHAINS) if _is_within_monte_carlo(line, made) else outcome]
+        repeated = exact.line_of(truth, *where, line["method"], line["value"])
+        outcome = compared(SCRATCH, context.study, line, repeated)
+        yield line, [reported(outcome, CHAINS) if _is_within_monte_carlo(line, repeated) else outcome]
 
 
 def _is_within_monte_carlo(line: Line, made: Line) -> bool:
-    """Whether two samples say the same, to `SIGMAS` of what the recorded mean error is of an exact method."""
+    """Return True if two samples agree within `SIGMAS` times the recorded Monte Carlo error."""
     if made["outcome"] != line["outcome"] or made["outcome"] == fits.FAILED:
         return False
     margin = SIGMAS * line["monte_carlo_error"]
@@ -139,7 +139,7 @@ def _is_within_monte_carlo(line: Line, made: Line) -> bool:
 
 
 def again_boundary(lines: pd.DataFrame, context: Context) -> Made:
-    """Probabilities at places of a picture, whose inference is made once for all of them."""
+    """Repeat the probabilities at places of a picture; each inference runs once for all its places."""
     picture = ["flips", "split", "method", "value", "lengthscale"]
     for (flips, split, method, value, lengthscale), of_picture in lines.groupby(picture, dropna=False):
         settings = (None, None) if method == boundary.BAYES else (value, _unrounded(lengthscale, 2))
@@ -147,12 +147,12 @@ def again_boundary(lines: pd.DataFrame, context: Context) -> Made:
         drawn = boundary.picture_of(places, flips, split, method, *settings)
         for line, probability in zip(of_picture.to_dict("records"), drawn.probability, strict=True):
             rounded = np.clip(probability - line["probability"], -ROUNDED, ROUNDED)
-            made = {"outcome": drawn.outcome, "sweeps": drawn.sweeps, "probability": probability - rounded}
-            yield line, [compared(FIXED, context.study, line, made)]
+            row = {"outcome": drawn.outcome, "sweeps": drawn.sweeps, "probability": probability - rounded}
+            yield line, [compared(FIXED, context.study, line, row)]
 
 
 def _fitted(line: Line, chosen: Mapping[str, Any], mirror: str | None) -> Line:
-    """The record of the fit of a line with some value and lengthscale."""
+    """Return the record of the fit of a row with some value and lengthscale."""
     where = line["dataset"], line["flips"], line["split"], line["method"]
     return _fit(*where, chosen["value"], chosen["lengthscale"], mirror)
 
@@ -167,15 +167,15 @@ def _fit(
     lengthscale: float,
     mirror: str | None,
 ) -> Line:
-    parts = _parts(dataset, split, flips, mirror)
-    lengthscale = _unrounded(lengthscale, parts[0].shape[1])
+    split_data = _parts(dataset, split, flips, mirror)
+    lengthscale = _unrounded(lengthscale, split_data[0].shape[1])
     epsilon, most = fits.epsilon_of(dataset, flips), fits.max_sweeps_of(dataset)
-    return fits.run_cell(parts, method, value, lengthscale, epsilon, most)
+    return fits.run_cell(split_data, method, value, lengthscale, epsilon, most)
 
 
 @lru_cache(maxsize=16)
 def _chosen(dataset: str, flips: float, split: int, method: str, mirror: str | None) -> Line:
-    """Value and lengthscale that cross-validation on a training part chooses."""
+    """Return the value and lengthscale that cross-validation on the training points chooses."""
     lines = choice.lines(dataset, flips, split, _data(dataset, mirror), [method])
     value, lengthscale = choice.chosen(lines)[method]
     return {"value": value, "lengthscale": lengthscale}
@@ -195,6 +195,6 @@ def _data(name: str, mirror: str | None) -> Dataset | None:
 
 
 def _unrounded(lengthscale: float, n_features: int) -> float:
-    """The lengthscale of the grid of choices that a file has some digits of."""
+    """Return the lengthscale of the grid of choices that a file holds with fewer digits."""
     nearest = min(choice.lengthscales(n_features), key=lambda tried: abs(tried - lengthscale))
     return nearest if abs(nearest - lengthscale) <= ROUNDING * nearest else lengthscale

@@ -1,4 +1,4 @@
-"""Tables of the relaxed-EP paper's studies: ``rep_errors.csv`` and, to read, ``rep.md``."""
+"""Tables of the relaxed-EP paper's studies: ``rep_errors.csv`` and the page ``rep.md``."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path, provenance: 
     Parameters
     ----------
     frames : mapping
-        Study -> its lines.
+        Study -> its rows.
     folder : path
     provenance : list of str
-        Lines at the end.
+        Last lines of the page.
     """
     return [
         write_csv(Path(folder, FILES[0]), summary(frames[FITS])),
@@ -81,7 +81,7 @@ def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path, provenance: 
 
 
 def summary(fits: pd.DataFrame) -> pd.DataFrame:
-    """A line for each data set, share of flips and method: parameters, outcomes, sweeps and scores."""
+    """Return a row for each data set, flip rate and method: parameters, outcomes, sweeps and scores."""
     fits = once(fits)
     ends = {f"n_{name}": fits["outcome"] == name for name in ENDS}
     fits = fits.assign(**ends, sweeps=fits["sweeps"].where(ends[f"n_{CONVERGED}"]))
@@ -101,7 +101,7 @@ def summary(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def _mean(values: pd.Series) -> float:
-    """Summed in pairs, unlike those of groups: the last digit is that of all other tables."""
+    """Return means summed in pairs, unlike those of groups: the last digit is that of all other tables."""
     return values.mean()
 
 
@@ -111,7 +111,7 @@ def _place(cell: tuple[str, float, str]) -> tuple[int, float, int]:
 
 
 def name(dataset: str, flips: float) -> str:
-    """A data set with its share of flipped labels."""
+    """Return a data set's name with its share of flipped labels."""
     return NAMES.get(dataset, "Made-up") + (f" {100 * flips:g} %" if flips else "")
 
 
@@ -136,7 +136,7 @@ ERRORS_COLUMNS = (
 
 
 def markdown(frames: Mapping[Study, pd.DataFrame], provenance: list[str]) -> str:
-    """Everything to read, legible as plain text."""
+    """Return the page of all tables, legible as plain text."""
     about = [f"`{name}`: {method.about}" for name, method in METHODS.items()]
     page = [f"# {TITLE}", "", *INTRODUCTION.splitlines(), "", *items(about), ""]
     fits = frames[FITS]
@@ -169,19 +169,19 @@ def _errors(fits: pd.DataFrame) -> list[str]:
 
 
 def chosen_twice(fits: pd.DataFrame) -> list[str]:
-    """Rows whose splits were fitted with several parameters, as where cross-validation was made again."""
+    """Return text on rows fitted with several parameters, as after a repeated cross-validation."""
     groups = once(fits).groupby(CELL)[["value", "lengthscale"]]
-    pairs = groups.agg(lambda found: sorted(set(found)))
+    pairs = groups.agg(lambda choices: sorted(set(choices)))
     return [
-        f"NOT CHOSEN ONCE: {name(dataset, flips)}, {method}: parameters {found.value}, lengthscales "
-        f"{found.lengthscale}; all splits are to be fitted again"
-        for (dataset, flips, method), found in pairs.iterrows()
-        if max(len(found.value), len(found.lengthscale)) > 1
+        f"NOT CHOSEN ONCE: {name(dataset, flips)}, {method}: parameters {choices.value}, lengthscales "
+        f"{choices.lengthscale}; all splits are to be fitted again"
+        for (dataset, flips, method), choices in pairs.iterrows()
+        if max(len(choices.value), len(choices.lengthscale)) > 1
     ]
 
 
 def _alike(choices: pd.DataFrame, fits: pd.DataFrame) -> list[str]:
-    """Cross-validated errors of all methods at their own lengthscale and at EP's."""
+    """Return a table of cross-validated errors of all methods at their own lengthscale and at EP's."""
     chosen = fits.groupby(CELL)["lengthscale"].first()
     scored = choices[choices["split"] == 0].dropna(subset="error")
     tried = dict(iter(scored.groupby(CELL)))
@@ -199,13 +199,13 @@ def _alike(choices: pd.DataFrame, fits: pd.DataFrame) -> list[str]:
 
 
 def _best_error(tried: pd.DataFrame, lengthscale: float) -> str:
-    """The smallest error of any parameter at a lengthscale, in percent; "-" without any."""
+    """Return the smallest error of any parameter at a lengthscale, in percent; "-" without any."""
     errors = tried[np.isclose(tried["lengthscale"], lengthscale)]["error"]
     return f"{100 * errors.min():.2f}" if len(errors) else "-"
 
 
 def _points(table: pd.DataFrame) -> list[str]:
-    """Outcomes and mean log errors of the random sets, and errors of the base set, at every parameter."""
+    """Return outcomes and mean log errors of the random sets, and errors of the base set, by parameter."""
     if table.empty:
         return []
     rows = []
@@ -224,7 +224,7 @@ def _points(table: pd.DataFrame) -> list[str]:
 
 
 def _rates(of_sets: pd.DataFrame, others: pd.DataFrame) -> list[str]:
-    """Errors of the base set relative to EP's, at every error rate of the likelihood."""
+    """Return a table of errors of the base set relative to EP's, at every error rate of the likelihood."""
     import pandas as pd
 
     if others.empty:
@@ -233,8 +233,8 @@ def _rates(of_sets: pd.DataFrame, others: pd.DataFrame) -> list[str]:
     rows = []
     for epsilon, table in pd.concat([base, others]).groupby("epsilon"):
         ep = table[table["method"] == EP].iloc[0]
-        whole = table["method"].isin(PEPS) & (table["value"] == 1.0)  # EP again
-        tried = table[~table["method"].isin((TRUTH, EP)) & ~whole].reset_index(drop=True)
+        is_power_one = table["method"].isin(PEPS) & (table["value"] == 1.0)  # EP again
+        tried = table[~table["method"].isin((TRUTH, EP)) & ~is_power_one].reset_index(drop=True)
         for method, lines in tried.groupby("method", sort=False):
             logs = np.log(lines[list(ERRORS)] / ep[list(ERRORS)].astype(float))
             best = logs.sum(axis=1).idxmin()
@@ -268,7 +268,7 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _own(fits: pd.DataFrame) -> list[str]:
-    """Errors with parameters of the split's own training part, beside those chosen on split 0."""
+    """Return errors with parameters of the split's own training points, and with those of split 0."""
     own = fits[fits["chosen_on"] > 0]
     if own.empty:
         return []

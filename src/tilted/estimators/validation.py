@@ -169,8 +169,8 @@ def weighted_rows(
     """Rows [N', D], targets [N'] and weights [N'] of the rows that have one; None if all are 1.
 
     ValueError for negative weights, for such as are masked, not finite or too large (`require_moderate`), and
-    for fewer than ``least`` that are not zero. OSError where a memory-mapped ``X`` has rows without weight and
-    the disk has no room for a temporary copy of the others.
+    for fewer than ``least`` that are not zero. OSError where a memory-mapped ``X`` has rows without weight
+    and the disk has no room for a temporary copy of the others.
     """
     if sample_weight is None:
         return X, y, None
@@ -239,7 +239,7 @@ def merge_rows(
 def split_heavy_rows(
     X: np.ndarray, y: np.ndarray, weights: np.ndarray, largest: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Split rows whose summed weight is too large for a model, unless an original weight (``largest``) was."""
+    """Split rows whose summed weight is too large for a model, unless an original one (``largest``) was."""
     heavy = (weights > LARGEST_WEIGHT) & (largest <= LARGEST_WEIGHT)
     counts = np.where(heavy, np.ceil(weights / LARGEST_WEIGHT), 1).astype(int)
     if not np.any(heavy):

@@ -1,1 +1,1 @@
-"""The claims of the Power-EP paper, judged."""
+"""Verdicts on the claims of the Power-EP paper."""

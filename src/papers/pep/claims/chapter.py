@@ -1,4 +1,4 @@
-"""The Power-EP paper's chapter of the audit: every claim, by whom it is judged, under which protocol."""
+"""The Power-EP paper's chapter of the audit: every claim, its judge and its protocols."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ are 10^-3 nats (SMLL, NLL, NLML a point), 0.1 % (SMSE), 0.1 of a rank and 5 perc
 
 
 class Evidence(NamedTuple):
-    """What claims are judged by.
+    """The data by which claims are judged.
 
     Attributes
     ----------
@@ -41,9 +41,9 @@ class Evidence(NamedTuple):
         Protocol -> compared regressions, classifications.
     published : Published
     frames : mapping
-        Study -> its lines, or None where it was not made.
+        Study -> its rows, or None if it was not run.
     notes : mapping
-        Study -> lines that say what made it.
+        Study -> lines of text about its origin.
     """
 
     regressions: Mapping[str, pd.DataFrame]
@@ -58,7 +58,7 @@ Blocks = dict[str, list[Block]]
 
 
 def _regressions(evidence: Evidence, judge: Callable[[pd.DataFrame], list[Block]]) -> Blocks:
-    """A claim under every protocol of regressions that was run."""
+    """Judge a claim under every protocol of regressions that was run."""
     frames = evidence.regressions or {PROTOCOL: REGRESSION.frame()}
     return {protocol: judge(fits) for protocol, fits in frames.items()}
 
@@ -67,15 +67,17 @@ def _contest(claim: str) -> Callable[[Evidence], Blocks]:
     def judge(evidence: Evidence) -> Blocks:
         blocks = _regressions(evidence, lambda fits: contests.won(fits, evidence.published, claim))
         if {DESCRIBED, CONVERGED} <= set(blocks):
-            fits, others = (evidence.regressions[name] for name in (CONVERGED, DESCRIBED))
-            blocks[CONVERGED].append(contests.by_either_search(fits, others, evidence.published, claim))
+            fits, described_fits = (evidence.regressions[name] for name in (CONVERGED, DESCRIBED))
+            blocks[CONVERGED].append(
+                contests.by_either_search(fits, described_fits, evidence.published, claim)
+            )
         return blocks
 
     return judge
 
 
 def _classes(evidence: Evidence) -> Blocks:
-    """PEP7, under every protocol of classifications."""
+    """Judge PEP7 under every protocol of classifications that was run."""
     frames = evidence.classes or {RELEASED: CLASSIFICATION.frame()}
     return {name: contests.no_winner(fits, evidence.published, "PEP7") for name, fits in frames.items()}
 
@@ -100,7 +102,7 @@ STUDIED = {"PEP8": LIMITS, "PEP9": DENSE, "PEP10": BANANA, "PEP11": DIGITS}
 
 
 def judge(evidence: Evidence, names: Collection[str] = tuple(CLAIMS)) -> list[Finding]:
-    """Claims, by default every one."""
+    """Return the findings on some claims, by default on all."""
     return [
         finding(name, protocol, blocks)
         for name, of_claim in CLAIMS.items()
@@ -110,6 +112,6 @@ def judge(evidence: Evidence, names: Collection[str] = tuple(CLAIMS)) -> list[Fi
 
 
 def chapter(evidence: Evidence) -> Chapter:
-    """Every claim."""
+    """Return the chapter with every claim."""
     notes = {name: evidence.notes.get(study, ()) for name, study in STUDIED.items()}
     return Chapter(HEADING, judge(evidence), LEGEND, notes)

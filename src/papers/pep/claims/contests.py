@@ -1,8 +1,8 @@
-"""The claims about who beats whom on the UCI sets, PEP4 to PEP7 [Bui et al. 2017, sections 4.2 and 4.3].
+"""The claims about comparisons of powers on the UCI sets, PEP4 to PEP7 [Bui et al. 2017, sections 4.2, 4.3].
 
-Each function takes compared fits (`scores.compared`) and gives blocks, the deciding one first. Beside a
-verdict stand the same rows among the experiments whose searches all converged and on splits that every set
-has, on how many data sets the first power is better, and what single M say, on the made-up sets too.
+Each function takes compared fits (`scores.compared`) and returns blocks, the deciding one first. Further
+blocks repeat its rows for experiments whose searches all converged, and for splits that every set has. Others
+count the data sets on which the first power is better, and compare at single M, also on the made-up sets.
 """
 
 from __future__ import annotations
@@ -56,22 +56,22 @@ LARGE = ("0.8", "1")
 
 
 class Published(NamedTuple):
-    """What is printed: shares of experiments, and numbers of data sets."""
+    """The printed shares of experiments and numbers of data sets."""
 
     shares: Sequence[Printed]
     counts: Sequence[Counted]
 
 
 def converged(sets: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Fits whose search converged, and how many these are."""
-    kept = sets[sets["outcome"] == OK]
-    return kept, f"{len(scores.sparse(kept))} of {len(scores.sparse(sets))} searches converged"
+    """Return the fits whose search converged, and text that counts them."""
+    converging = sets[sets["outcome"] == OK]
+    return converging, f"{len(scores.sparse(converging))} of {len(scores.sparse(sets))} searches converged"
 
 
 def coverage(tables: Iterable[pd.DataFrame | pd.Series], claim: str) -> dict[str, int]:
-    """What some comparisons of experiments cover, each of them: the fewest.
+    """Return the smallest number of data sets that any of some comparisons of experiments covers.
 
-    A set counts if as many splits as the claim asks for as ``units`` have every M of `REQUIRED`.
+    A set counts if at least the claim's ``units`` of splits have every M of `REQUIRED`.
     """
     required = set(REQUIRED[claim])
     n_sets = []
@@ -88,9 +88,9 @@ NAMED = dict.fromkeys(("PEP4", "PEP5"), ("0", "0.5", "1")) | {"PEP6": ("0", "0.5
 
 
 def settled(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
-    """Fits at those M of a set that enough splits have, with every power of `NAMED`; all where there is none.
+    """Select the fits at each set's M that enough splits have with every power of `NAMED`; all if none.
 
-    Enough is what the claim asks for as ``units``: a set that comes in by parts is not looked at before.
+    Enough is the ``units`` of the claim, so a set that arrives in blocks enters only once it has that many.
     """
     named = sets[sets["alpha"].isin(NAMED[claim])]
     every = named.groupby(["dataset", "m", "split"])["alpha"].nunique() == len(NAMED[claim])
@@ -104,7 +104,7 @@ def settled(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
 
 
 def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
-    """PEP4, PEP5: shares of experiments won, as direction and against the printed percentages."""
+    """Judge PEP4 or PEP5: shares of experiments won, by direction and against the printed percentages."""
     sets = settled(scores.real(fits), claim)
     pairs = [line for line in published.shares if line.claim == claim]
 
@@ -118,8 +118,8 @@ def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
         _near_printed(sets, pairs),
         set_by_set(sets, published.counts, claim),
     ]
-    if len(alike := _alike(sets, claim)):
-        blocks.append(direction(ALIKE, alike, covered(alike)))
+    if len(same_splits := _alike(sets, claim)):
+        blocks.append(direction(ALIKE, same_splits, covered(same_splits)))
     blocks.append(at_each_m(sets, pairs))
     made_up = scores.made_up(fits)
     if len(made_up):
@@ -128,46 +128,46 @@ def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
 
 
 def _alike(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
-    """Fits at the M of `REQUIRED` on the split numbers that every set with enough of them has at all of them.
+    """Select the fits at every M of `REQUIRED` on the split numbers that all sets with enough of them share.
 
-    Each split number is of the same experiments there, and each set weighs the same. Nothing if these are all
-    the experiments there are.
+    Each split number then has the same experiments, and each set the same weight. The result is empty if no
+    experiment is left out.
     """
     sets = scores.sparse(sets)
-    whole = with_every_m(sets[sets["m"].isin(REQUIRED[claim])])
-    of_sets = whole.groupby("dataset")["split"].agg(frozenset)
+    complete = with_every_m(sets[sets["m"].isin(REQUIRED[claim])])
+    of_sets = complete.groupby("dataset")["split"].agg(frozenset)
     of_sets = of_sets[of_sets.map(len) >= CLAIMS[claim].coverage["units"]]
     common = frozenset.intersection(*of_sets) if len(of_sets) else frozenset()
-    alike = whole[whole["dataset"].isin(of_sets.index) & whole["split"].isin(common)]
-    return alike if len(alike) < len(sets) else alike.head(0)
+    same_splits = complete[complete["dataset"].isin(of_sets.index) & complete["split"].isin(common)]
+    return same_splits if len(same_splits) < len(sets) else same_splits.head(0)
 
 
 def by_either_search(fits: pd.DataFrame, others: pd.DataFrame, published: Published, claim: str) -> Block:
-    """Beside PEP4, PEP5: shares by searches that converge minus those by others, on experiments of both."""
+    """Compare shares won by converging searches with shares won by others, on their common experiments."""
     lines = [line for line in published.shares if line.claim == claim]
     return Block("by either search", EITHER, tuple(tested([_change(fits, others, line) for line in lines])))
 
 
 def _change(fits: pd.DataFrame, others: pd.DataFrame, line: Printed) -> Draft:
-    """By how much the share of experiments won is another one than by other searches."""
+    """Return the difference between the shares of experiments won by two kinds of search."""
     import pandas as pd
 
     row, quantity = name_of_pair(line), f"experiments won, {line.score}: converged - cut off"
     first, second = (duel_of(settled(scores.real(some), line.claim), line) for some in (fits, others))
     if first is None or second is None or not (mine := first.among(second)).n:
         return missing(row, quantity, "points", "no experiment of both")
-    theirs = second.among(first)
-    turned = int((np.sign(mine.differences) != np.sign(theirs.differences)).sum())
-    note = f"{100 * mine.share:.0f} and {100 * theirs.share:.0f} %; another winner in {turned} of {mine.n}"
+    reference = second.among(first)
+    turned = int((np.sign(mine.differences) != np.sign(reference.differences)).sum())
+    note = f"{100 * mine.share:.0f} and {100 * reference.share:.0f} %; another winner in {turned} of {mine.n}"
     cut = others[(others["outcome"] == STOPPED) & others["alpha"].isin((line.first, line.second))]
     n_cut = mine.differences.index.isin(pd.MultiIndex.from_frame(cut[compare.EXPERIMENT])).sum()
     note += f", {n_cut} with a search cut off"
-    over_splits, over_sets = mine.less(theirs, "split"), mine.less(theirs, "dataset")
+    over_splits, over_sets = mine.less(reference, "split"), mine.less(reference, "dataset")
     return Draft(row, quantity, "points", over_splits, over_sets, MARGIN, similar, mine.n, note=note)
 
 
 def no_winner(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
-    """PEP7: pairs that are said to be even, with the one that is not; and its printed share."""
+    """Judge PEP7: the pairs said to be even, the one said not to be, and its printed share."""
     sets = scores.real(fits)
     pairs = [line for line in published.shares if line.claim == claim]
 
@@ -188,7 +188,7 @@ def no_winner(fits: pd.DataFrame, published: Published, claim: str) -> list[Bloc
 
 
 def _run(sets: pd.DataFrame, pairs: Iterable[Printed], claim: str) -> dict[str, int]:
-    """What the experiments of some pairs cover."""
+    """Return the coverage of the experiments of some pairs."""
     duels = [duel_of(sets, line) for line in pairs]
     return coverage([duel.differences for duel in duels if duel], claim)
 
@@ -201,7 +201,7 @@ def _near_printed(sets: pd.DataFrame, pairs: Sequence[Printed]) -> Block:
 
 
 def _even_or_won(sets: pd.DataFrame, line: Printed) -> Draft:
-    """The share of a pair said to be even, or of a printed winner; rows of two scores are told apart."""
+    """Return the share of a pair said to be even, or of a printed winner; the row names the score."""
     even = np.isnan(line.percent)
     draft = share(sets, line, 0.5, similar, EVEN_MARGIN) if even else share(sets, line, 0.5, higher)
     return replace(draft, row=f"{line.score}: {draft.row}")
@@ -211,32 +211,32 @@ def _even_or_won(sets: pd.DataFrame, line: Printed) -> Draft:
 
 
 def ranked(fits: pd.DataFrame) -> list[Block]:
-    """PEP6: who has the best and the worst average rank; beside it who beats whom."""
+    """Judge PEP6: the powers with the best and the worst average rank; further blocks compare pairs."""
     sets = settled(scores.real(fits), "PEP6")
-    alike = _alike(sets, "PEP6")
+    same_splits = _alike(sets, "PEP6")
     return [
         _ranked("average ranks", sets, covered(sets)),
         _ranked(CONVERGED, *converged(sets)),
-        *([_ranked(ALIKE, alike, covered(alike))] if len(alike) else []),
+        *([_ranked(ALIKE, same_splits, covered(same_splits))] if len(same_splits) else []),
         _pair_by_pair(sets),
     ]
 
 
 def _pair_by_pair(sets: pd.DataFrame) -> Block:
-    """What section 4.2 reads off figure 5A, each by the pair that is worst off."""
+    """Judge the statements that section 4.2 reads off figure 5A, each by its least favourable pair."""
     powers = scores.alphas(sets)
-    said = [
+    statements = [
         (SMSE, "α = 0.5 over every other but 0.6", [("0.5", x) for x in powers if x not in ("0.5", "0.6")]),
         (SMSE, "every other over α = 1", [(x, "1") for x in powers if x != "1"]),
         (SMSE, "every other but α = 1 over α = 0", [(x, "0") for x in powers if x not in ("0", "1")]),
         (SMLL, "α = 1 over every other", [("1", x) for x in powers if x != "1"]),
         (SMLL, "each over the next smaller", [(large, small) for small, large in pairwise(powers)]),
     ]
-    pairs = {(score, *pair): None for score, _, of_row in said for pair in of_row}
+    pairs = {(score, *pair): None for score, _, of_row in statements for pair in of_row}
     drafts = [share(sets, Printed("PEP6", x[0].name, *x[1:], np.nan), 0.5, higher) for x in pairs]
     judged = dict(zip(pairs, tested(drafts), strict=True))  # a pair of two rows is tested once
     rows = []
-    for score, row, of_row in said:
+    for score, row, of_row in statements:
         lines = [judged[score, *pair] for pair in of_row]
         lines = [replace(line, note=f"{line.row}; {line.note}") for line in lines]
         lines = lines or tested([missing(row, f"experiments won, {score.name}", "share", "powers not run")])
@@ -263,29 +263,29 @@ def _ranked(name: str, sets: pd.DataFrame, remark: str) -> Block:
 
 
 def _lacking(sets: pd.DataFrame, score: Score, ranks: pd.DataFrame) -> list[str]:
-    """How many experiments a table of ranks leaves out."""
+    """Return text that counts the experiments which a table of ranks leaves out."""
     n_lacking = len(compare.wide(sets, score)) - len(ranks)
     return [f"{n_lacking} experiments without every power left out"] if n_lacking else []
 
 
 def _best(ranks: pd.DataFrame, score: Score, alpha: str) -> list[Draft]:
     row, quantity = f"{score.name}: α = {alpha} best", "rank of another - its own"
-    others = [other for other in ranks if other != alpha]
-    if ranks.empty or alpha not in ranks or not others:
+    rivals = [rival for rival in ranks if rival != alpha]
+    if ranks.empty or alpha not in ranks or not rivals:
         return [missing(row, quantity, "rank", _why(ranks))]
-    return [_rank(row, quantity, ranks[a] - ranks[alpha], not_lower, f"α = {a}") for a in others]
+    return [_rank(row, quantity, ranks[a] - ranks[alpha], not_lower, f"α = {a}") for a in rivals]
 
 
 def _worst(ranks: pd.DataFrame, score: Score, powers: Sequence[str]) -> list[Draft]:
     row = f"{score.name}: {' and '.join(f'α = {alpha}' for alpha in powers)} worst"
     quantity = "its rank - that of another"
-    others = [other for other in ranks if other not in powers]
-    if ranks.empty or not set(powers) <= set(ranks) or not others:
+    rivals = [rival for rival in ranks if rival not in powers]
+    if ranks.empty or not set(powers) <= set(ranks) or not rivals:
         return [missing(row, quantity, "rank", _why(ranks))]
     return [
-        _rank(row, quantity, ranks[alpha] - ranks[other], higher, f"α = {alpha} against α = {other}")
+        _rank(row, quantity, ranks[alpha] - ranks[rival], higher, f"α = {alpha} against α = {rival}")
         for alpha in powers
-        for other in others
+        for rival in rivals
     ]
 
 

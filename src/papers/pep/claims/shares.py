@@ -1,4 +1,4 @@
-"""Shares of experiments that one power wins against another, as lines of the audit.
+"""Shares of experiments that one power wins against another, as rows of the audit.
 
 Shares are of the experiments that are not tied; the unit is the number of a split, and a data set for the
 generalising estimate.
@@ -32,17 +32,17 @@ EACH_M = "at each M, on sets and splits with every M"
 
 
 def duel_of(sets: pd.DataFrame, line: Printed | Counted) -> compare.Duel | None:
-    """The two powers of a printed line on the experiments of some sets."""
+    """Return the duel of the two powers of a printed share on the experiments of some sets."""
     return compare.duel(sets, line.first, line.second, score_of(sets, line))
 
 
 def score_of(sets: pd.DataFrame, line: Printed | Counted) -> Score:
-    """The score that a printed line names."""
+    """Return the score that a printed share names."""
     return {score.name: score for score in scores.predictive(sets)}[line.score]
 
 
 def share(sets: pd.DataFrame, line: Printed, at: float, judge: Rule, margin: float = MARGIN) -> Draft:
-    """The share of experiments won, compared with ``at``."""
+    """Return a draft that compares the share of experiments won with ``at``."""
     duel, score = duel_of(sets, line), score_of(sets, line)
     row, quantity = name_of_pair(line), f"experiments won, {score.name}"
     if duel is None:
@@ -59,22 +59,22 @@ def share(sets: pd.DataFrame, line: Printed, at: float, judge: Rule, margin: flo
 
 
 def name_of_pair(line: Printed | Counted) -> str:
-    """The two powers of a printed line, as rows are called."""
+    """Return the two powers of a printed share as text, the name of a row."""
     return f"α = {line.first} over α = {line.second}"
 
 
 def at_each_m(sets: pd.DataFrame, pairs: Sequence[Printed]) -> Block:
-    """Shares of experiments won at each M, on the splits with all M that enough splits of a set have."""
+    """Test shares of experiments won at each M, on the splits with every M that enough splits have."""
     drafts: list[Draft] = []
     for line in pairs:
         both = sets[sets["alpha"].isin((line.first, line.second))]
         n_splits = both.groupby(["m", "dataset"])["split"].nunique().groupby("m").max()
         enough = n_splits.index[n_splits >= CLAIMS[line.claim].coverage["units"]]
-        whole = with_every_m(both[both["m"].isin(enough)])
+        complete = with_every_m(both[both["m"].isin(enough)])
         unprinted = line._replace(percent=np.nan)
-        for m, at in whole.groupby("m"):
+        for m, at in complete.groupby("m"):
             drafts.append(replace(share(at, unprinted, 0.5, higher), row=f"M = {m}: {name_of_pair(line)}"))
-        if whole.empty:
+        if complete.empty:
             why = "too few splits with both powers at every M"
             drafts.append(missing(name_of_pair(line), f"experiments won, {line.score}", "share", why))
     return Block(EACH_M, DIRECTION, tuple(tested(drafts)))
@@ -84,10 +84,10 @@ SET_BY_SET = "better or worse on a data set: t over its splits of the share agai
 
 
 def set_by_set(sets: pd.DataFrame, counts: Iterable[Counted], claim: str) -> Block:
-    """On how many data sets the first power is better, at least as many as printed or not.
+    """Judge whether the first power is better on at least as many data sets as printed.
 
-    Sets that were not run, or that show neither, could be either: yes if without them the printed number is
-    reached, no if with all of them it is not.
+    A set that was not run, or is undecided, could be either. The status is yes if the printed number is
+    reached without such sets, and no if it is not reached with all of them.
     """
     lines = [line for line in counts if line.claim == claim]
     groups = {name: sets[sets["dataset"] == name] for name in scores.datasets(sets)}
@@ -102,7 +102,7 @@ def set_by_set(sets: pd.DataFrame, counts: Iterable[Counted], claim: str) -> Blo
 
 
 def _counted(line: Counted, judged: dict[str, Line]) -> Line:
-    """A line from those of the pair on each data set."""
+    """Return a line that counts data sets, from the lines of the pair on each of them."""
     statuses = {name: of_set.sample.status for name, of_set in judged.items()}
     row, quantity = f"{line.score}: {name_of_pair(line)}", "data sets on which it is better"
     better, worse = ([name_of(name) for name, x in statuses.items() if x == wanted] for wanted in (YES, NO))

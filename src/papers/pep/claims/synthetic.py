@@ -43,12 +43,12 @@ STEPS = "95 % interval against minus the smallest effect that matters"
 
 
 def covered(fits: pd.DataFrame) -> str:
-    """What a frame covers, as remarks say it."""
+    """Return text for remarks: the coverage of a frame."""
     return scores.coverage(fits) if len(fits) else "not run"
 
 
 def worst_lines(drafts: Iterable[Draft]) -> tuple[Line, ...]:
-    """One line for each (row, quantity) of a family: the worst of those tested."""
+    """Test a family and return, for each (row, quantity), the least favourable line."""
     return _worst_of(tested(list(drafts)))
 
 
@@ -60,14 +60,14 @@ def _worst_of(lines: Iterable[Line]) -> tuple[Line, ...]:
 
 
 def by_set(fits: pd.DataFrame, score: Score) -> BySet:
-    """Scores of the synthetic sets, in the scale of their differences."""
-    kept = scores.with_numbers(scores.made_up(fits))
-    groups = kept.assign(value=values(kept, score)).groupby(["alpha", "m"])
+    """Return the scores of the synthetic sets, in the scale of their differences."""
+    scored = scores.with_numbers(scores.made_up(fits))
+    groups = scored.assign(value=values(scored, score)).groupby(["alpha", "m"])
     return {(alpha, int(m)): of_cell.set_index("split")["value"] for (alpha, m), of_cell in groups}
 
 
 def _joint(*cells: pd.Series) -> list[np.ndarray]:
-    """The numbers of the sets that all have."""
+    """Return the numbers of the sets that all of them contain."""
     common = sorted(set.intersection(*(set(cell.index) for cell in cells)))
     return [cell.loc[common].to_numpy(float) for cell in cells]
 
@@ -81,37 +81,37 @@ def _paired(row: str, quantity: str, score: Score, judge: Rule, units: np.ndarra
 
 
 def approaches_full(fits: pd.DataFrame) -> list[Block]:
-    """PEP1: the distance to the full GP, from the smallest M to the largest; beside it on every step."""
+    """Judge PEP1: change of the distance to the full GP from the smallest M to the largest, and stepwise."""
     made_up = scores.made_up(fits)
-    whole: list[Draft] = []
+    from_smallest: list[Draft] = []
     steps: list[Draft] = []
     for score in PREDICTIVE:
         cells = by_set(fits, score)
         for alpha in scores.alphas(made_up):
-            whole += _approach(cells, alpha, score, stepwise=False)
+            from_smallest += _approach(cells, alpha, score, stepwise=False)
             steps += _approach(cells, alpha, score, stepwise=True)
     name, run = "distance to the full GP", {"sets at every M": sets_at_every_m(made_up)}
     return [
-        Block(name, BETTER, tuple(tested(whole)), covered(made_up), run),
+        Block(name, BETTER, tuple(tested(from_smallest)), covered(made_up), run),
         Block("it grows on no step of M", STEPS, worst_lines(steps)),
     ]
 
 
 def sets_at_every_m(fits: pd.DataFrame) -> int:
-    """Sets with the full GP and a power at `SMALLEST`, at every other M that was run, and at N.
+    """Count the sets with the full GP and a power at `SMALLEST`, at every other M that was run, and at N.
 
-    The fewest, over the powers that were run; a fit that failed is none.
+    Return the smallest count over the powers that were run. A failed fit does not count.
     """
-    kept = scores.with_numbers(fits)
+    scored = scores.with_numbers(fits)
     sizes = {SMALLEST, *scores.sparse(fits)["m"], *fits["n_train"]}
-    has_full = set(kept.loc[kept["alpha"] == FULL, "split"])
-    by_power = [kept[kept["alpha"] == alpha].groupby("split")["m"] for alpha in scores.alphas(fits)]
+    has_full = set(scored.loc[scored["alpha"] == FULL, "split"])
+    by_power = [scored[scored["alpha"] == alpha].groupby("split")["m"] for alpha in scores.alphas(fits)]
     counts = [sum(split in has_full and sizes <= set(m) for split, m in of_sets) for of_sets in by_power]
     return min(counts, default=0)
 
 
 def _approach(cells: BySet, alpha: str, score: Score, stepwise: bool) -> Iterator[Draft]:
-    """From the smallest M to the largest, or stepwise from one to the next."""
+    """Yield drafts from the smallest M to the largest, or for each step from one M to the next."""
     row = f"{score.name}, α = {alpha}"
     quantity = f"distance to the full GP, {'a step of M' if stepwise else 'smallest - largest M'}"
     sizes = sorted(m for power, m in cells if power == alpha)
@@ -132,7 +132,7 @@ LESS = "the largest excess - that at M = N"
 
 
 def overestimates(fits: pd.DataFrame) -> list[Block]:
-    """PEP2: NLML of the full GP minus that of a power near one, at M between and at M = N.
+    """Judge PEP2: NLML of the full GP minus that of a power near one, at M < N and at M = N.
 
     The first block asks for less at M = N than at the M between where it is largest, the other for less than
     `MARKEDLY` of that.
@@ -145,9 +145,9 @@ def overestimates(fits: pd.DataFrame) -> list[Block]:
 
 
 def _excess_lines(fits: pd.DataFrame, fraction: float = 1.0) -> tuple[Line, ...]:
-    """For each power its largest excess, and a fraction of that against the excess at M = N.
+    """Return for each power its largest excess, and a fraction of it against the excess at M = N.
 
-    Without that the largest excess is shown only: at the M that were not run there may be a larger one.
+    Without a fit at M = N the largest excess is for display only: M that were not run may have a larger one.
     """
     cells = by_set(fits, NLML)
     sizes = scores.made_up(fits)["n_train"].unique()
@@ -160,15 +160,15 @@ def _excess_lines(fits: pd.DataFrame, fraction: float = 1.0) -> tuple[Line, ...]
         for draft in of_power
     ]
     lines = tested(drafts)
-    kept: list[Line] = []
+    chosen: list[Line] = []
     for alpha, of_power in excesses.items():
         of_row = [line for line in lines if line.row == f"α = {alpha}"]
         peak = max(range(len(of_power)), key=lambda k: _mean(of_power[k]))
         largest = Group(of_row[: len(of_power)], every=False).line()
         at_all = of_row[len(of_power) + peak]
-        beside = shown([largest]) if at_all.sample.status == MISSING else ()
-        kept += [*(beside or [largest]), at_all]
-    return tuple(kept)
+        for_display = shown([largest]) if at_all.sample.status == MISSING else ()
+        chosen += [*(for_display or [largest]), at_all]
+    return tuple(chosen)
 
 
 def _mean(draft: Draft) -> float:
@@ -203,35 +203,35 @@ def _at_all_data(cells: BySet, alpha: str, n: int, peak: Draft, fraction: float)
 
 
 def intermediate_best(fits: pd.DataFrame) -> list[Block]:
-    """PEP3: the best of the powers in `INTERMEDIATE` against the others; a set's score is its mean over M.
+    """Judge PEP3: the best power in `INTERMEDIATE` against the others; a set's score is its mean over M.
 
-    Where sets were run to different M, beside it: the same on those that have every M, and there the best one
-    against EP at each M.
+    If sets were run to different M, further blocks repeat the comparison on the sets with every M, and
+    compare the best power with EP at each M.
     """
     made_up = scores.made_up(fits)
     lines, remark = _best_inside(made_up)
     test = f"{BETTER} over all powers in the range; others: {STEPS}"
     run = {"powers": len(scores.alphas(made_up))}
     blocks = [Block("mean over M", test, lines, remark, run)]
-    whole = with_every_m(made_up)
-    if 0 < whole["split"].nunique() < made_up["split"].nunique():
-        blocks.append(Block("on sets with every M", test, *_best_inside(whole)))
-        blocks.append(Block("against EP at each M on these", BETTER, tuple(tested(list(_each_m(whole))))))
+    complete = with_every_m(made_up)
+    if 0 < complete["split"].nunique() < made_up["split"].nunique():
+        blocks.append(Block("on sets with every M", test, *_best_inside(complete)))
+        blocks.append(Block("against EP at each M on these", BETTER, tuple(tested(list(_each_m(complete))))))
     return blocks
 
 
 def with_every_m(fits: pd.DataFrame) -> pd.DataFrame:
-    """Fits of the splits of which every power has a number, of both scores, at every M of any of them."""
+    """Select the fits of the splits on which every power has both scores at every M of any power."""
     tables = [compare.wide(fits, score).dropna() for score in PREDICTIVE]
     cells = tables[0].index.intersection(tables[1].index)
     of_splits = cells.to_frame(index=False).groupby(["dataset", "split"])["m"].agg(frozenset)
     every = frozenset(scores.sparse(fits)["m"])
-    whole = of_splits[of_splits.map(every.__eq__)].index
-    return fits[fits.set_index(["dataset", "split"]).index.isin(whole)]
+    complete = of_splits[of_splits.map(every.__eq__)].index
+    return fits[fits.set_index(["dataset", "split"]).index.isin(complete)]
 
 
 def _each_m(made_up: pd.DataFrame) -> Iterator[Draft]:
-    """The best power in the range, by its mean, over EP at each M."""
+    """Yield drafts of the best power in the range, by its mean, against EP at each M."""
     for score in PREDICTIVE:
         table = compare.wide(made_up, score).dropna()
         if (inside := _inside(table)) and "1" in table:
@@ -239,7 +239,7 @@ def _each_m(made_up: pd.DataFrame) -> Iterator[Draft]:
 
 
 def _at_each_m(table: pd.DataFrame, first: str, second: str, score: Score) -> Iterator[Draft]:
-    """By how much one power is ahead of another at each M of a table as `compare.wide` gives it."""
+    """Yield drafts of the advantage of one power over another at each M of a table (`compare.wide`)."""
     for m, at in table.groupby(level="m"):
         gain = (at[second] - at[first]).to_numpy(float)
         row = f"{score.name}, M = {m}: α = {first} over α = {second}"
@@ -247,7 +247,7 @@ def _at_each_m(table: pd.DataFrame, first: str, second: str, score: Score) -> It
 
 
 def pairs_at_each_m(made_up: pd.DataFrame, pairs: Iterable[tuple[Score, str, str]]) -> Block:
-    """Pairs of powers on the made-up sets, which reach larger M than the real ones."""
+    """Compare pairs of powers on the made-up sets, which reach larger M than the real sets."""
     drafts: list[Draft] = []
     for score, first, second in pairs:
         table = compare.wide(made_up, score)
@@ -261,7 +261,7 @@ def _inside(table: pd.DataFrame) -> list[str]:
 
 
 def _best_inside(made_up: pd.DataFrame) -> tuple[tuple[Line, ...], str]:
-    """Comparisons of the best power in the range for each score, and which power has the lowest mean of all.
+    """Compare the best power in the range for each score, and name the power with the lowest mean.
 
     Every power in the range is of the family: which of them is the best is read off the same numbers.
     """

@@ -1,1 +1,1 @@
-"""Even against odd digits by minibatches: trainings and what became of them."""
+"""Classification of even against odd digits by minibatches: trainings and their results."""

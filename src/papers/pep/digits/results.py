@@ -1,7 +1,7 @@
-"""PEP11, figures 31 and 32, ``pep_mnist``: what became of the trainings on the digits.
+"""PEP11, figures 31 and 32, ``pep_mnist``: the results of the trainings on the digits.
 
-The paper shows curves and says nothing about them, so there is nothing to be judged. What it says of
-minibatches elsewhere (section 3.9: Power EP is as scalable as variational inference) is judged beside it.
+The paper shows curves without a statement about them, so there is no claim to judge. A further block judges
+its statement in section 3.9 that Power EP is as scalable as variational inference.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ LEVELS = (0.05, 0.03)
 
 
 class End(NamedTuple):
-    """What became of the trainings of a power, a number of pseudo-points and of steps.
+    """The results of the trainings with the same power, number of pseudo-points and number of steps.
 
     Attributes
     ----------
     alpha : str
     m, steps, n_runs : int
     done : pandas.DataFrame
-        Last measurements of those that got there with numbers; the others failed.
+        Last measurements of the trainings that completed with numbers; the others failed.
     reached : dict
         Level of `LEVELS` -> seconds by seed until the first measurement at or below it (`times`).
     skipped, refused : int
-        Of all together, at their last measurement that has them.
+        Totals over all trainings, at the last measurement that has them.
     """
 
     alpha: str
@@ -64,7 +64,7 @@ class End(NamedTuple):
 
 
 def ends(frame: pd.DataFrame) -> Iterator[End]:
-    """What became of all trainings, by M and power; those of another length apart."""
+    """Yield the results of all trainings by M and power, separately for each length."""
     for (m, alpha, steps), runs in frame.groupby(["m", "alpha", "steps"]):
         done = runs[(runs["step"] == steps) & (runs["outcome"] == OK)]
         reached = {level: times(runs, level) for level in LEVELS}
@@ -73,12 +73,12 @@ def ends(frame: pd.DataFrame) -> Iterator[End]:
 
 
 def times(runs: pd.DataFrame, level: float) -> pd.Series:
-    """Seconds by seed until the first measurement with at most this share of errors, where there is one."""
+    """Return, by seed, the seconds until the first measurement with at most this share of errors."""
     return runs[runs["error"] <= level].sort_values("step").groupby("seed")["seconds"].first()
 
 
 def covered(frame: pd.DataFrame) -> str:
-    """What the record covers, a sentence without a full stop."""
+    """Return a sentence without a full stop: the coverage of the record."""
     grids = []
     for (m, steps), runs in frame.drop_duplicates(list(RUN)).groupby(["m", "steps"]):
         powers = ", ".join(f"{a:g} ({counted(n, 'run')})" for a, n in runs.groupby("alpha").size().items())
@@ -104,7 +104,7 @@ HEADER = "M|α|Steps|Runs|Failed|To 5 %|To 3 %|All, s|Errors, %|log p(y*)|Skippe
 
 
 def write(frame: pd.DataFrame, made: Sequence[str], folder: str | Path) -> None:
-    """Write `NAMES`; ``made`` says what made the record (`standing.note`)."""
+    """Write `NAMES`; ``made`` holds the lines about the record's origin (`standing.note`)."""
     import pandas as pd
 
     write_csv(Path(folder, NAMES[0]), pd.DataFrame(map(_line, ends(frame))))
@@ -119,7 +119,7 @@ def write(frame: pd.DataFrame, made: Sequence[str], folder: str | Path) -> None:
 
 
 def _line(end: End) -> dict[str, Any]:
-    """Of the CSV file."""
+    """Return a row of the CSV file."""
     line: dict[str, Any] = {"m": end.m, "alpha": end.alpha, "steps": end.steps}
     line |= {"n_runs": end.n_runs, "n_failed": end.n_failed}
     line |= {f"seconds_to_{100 * level:g}_percent": end.reached[level].median() for level in LEVELS}
@@ -132,7 +132,7 @@ def _line(end: End) -> dict[str, Any]:
 
 
 def cells(frame: pd.DataFrame) -> Grid:
-    """Header, alignment and cells: a line an M and power."""
+    """Return header, alignment and cells: a row for each M and power."""
     return HEADER, "r" * len(HEADER), [_cells(end) for end in ends(frame)]
 
 
@@ -150,7 +150,7 @@ def _cells(end: End) -> list[str]:
 
 
 def _reached(seconds: pd.Series, n_runs: int) -> str:
-    """Median and range, and in how many runs if not in all; a run without it has no time."""
+    """Return median and range of the seconds, and the number of runs that got there if not all did."""
     if not len(seconds):
         return "never"
     some = "" if len(seconds) == n_runs else f" ({len(seconds)} of {n_runs})"
@@ -181,13 +181,13 @@ TEST = (
 
 
 def minibatches(frame: pd.DataFrame | None) -> list[Block]:
-    """PEP11 from lines of `DIGITS`; None where there are none."""
+    """Judge PEP11 from rows of `DIGITS`; None means that there are none."""
     quantity = "error and log-likelihood against time"
     rows = tuple(Line(f"M = {m}", quantity, "factor", note=UNSAID) for m in NUMBERS_OF_POINTS)
     remark = "needs mnist.csv" if frame is None else covered(frame)
     name = "what the paper says of figures 31 and 32"
-    shown = Block(name, "none", rows, remark, untestable=UNSAID, best=-math.inf)
-    return [shown] if frame is None else [shown, Block(SCALABLE, TEST, tuple(_ratios(frame)), best=-math.inf)]
+    block = Block(name, "none", rows, remark, untestable=UNSAID, best=-math.inf)
+    return [block] if frame is None else [block, Block(SCALABLE, TEST, tuple(_ratios(frame)), best=-math.inf)]
 
 
 def _ratios(frame: pd.DataFrame) -> Iterator[Line]:
@@ -205,12 +205,12 @@ def _quantity(level: float) -> str:
 
 
 def _ratio(row: str, level: float, runs: pd.DataFrame, base: pd.DataFrame) -> Line:
-    theirs = times(base, level)
+    base_times = times(base, level)
     seeds = set(runs["seed"])
-    common = [seed for seed in theirs.index if seed in seeds]
+    common = [seed for seed in base_times.index if seed in seeds]
     if not common:
         return Line(row, _quantity(level), "factor", note="α = 0 does not get there, or was not run")
-    ratios = times(runs, level).reindex(common, fill_value=np.inf) / theirs[common]
+    ratios = times(runs, level).reindex(common, fill_value=np.inf) / base_times[common]
     effect = float(ratios.median())
     if len(ratios) == 1:
         return Line(row, _quantity(level), "factor", note=f"one seed, {effect:.2f}")
@@ -237,7 +237,7 @@ EVERY = 4
 
 
 def draw(frame: pd.DataFrame, folder: Path) -> None:
-    """Draw the figures there are trainings for."""
+    """Draw the figures for which there are trainings."""
     with_numbers = frame[frame["outcome"] == OK]
     for m, name in NUMBERS.items():
         if (with_numbers["m"] == m).any():
@@ -245,7 +245,7 @@ def draw(frame: pd.DataFrame, folder: Path) -> None:
 
 
 def _draw(frame: pd.DataFrame, stem: Path) -> None:
-    """One figure of trainings with the same M."""
+    """Draw one figure of trainings with the same M."""
     powers = {f"{alpha:g}": runs for alpha, runs in frame.groupby("alpha")}
     with style.drawing(stem, (6.9, 3.3)) as figure:
         for axes, (score, name) in zip(figure.subplots(1, 2), PANELS, strict=True):
@@ -266,18 +266,18 @@ def _draw(frame: pd.DataFrame, stem: Path) -> None:
 
 
 def _curves(axes: Axes, runs: pd.DataFrame, score: str, first: int, look: dict[str, Any]) -> None:
-    """Every seed, and their mean where it is of all; markers of different powers at different steps."""
+    """Draw every seed, and their mean where all seeds have it; powers have markers at different steps."""
     factor = 100.0 if score == "error" else 1.0
     for _, run in runs[runs["outcome"] == OK].groupby("seed"):
         line = run.sort_values("step")
         axes.plot(line["seconds"], factor * line[score], color=look["color"], alpha=0.4, linewidth=0.6)
     marked = look | {"markersize": 3.2, "markeredgewidth": 0, "markevery": (first % EVERY, EVERY)}
-    for _, alike in runs.groupby("steps"):
-        middle = curve(alike, score)
+    for _, same_length in runs.groupby("steps"):
+        middle = curve(same_length, score)
         axes.plot(middle["seconds"], factor * middle[score], linewidth=1.4, zorder=3, **marked)
 
 
 def curve(runs: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Mean seconds and score a step, over the seeds that have all of them at this step."""
+    """Return mean seconds and score at each step that all seeds reached with numbers."""
     groups = runs[runs["outcome"] == OK].groupby("step")[["seconds", score]]
     return groups.mean()[groups.size() == runs["seed"].nunique()]

@@ -1,9 +1,9 @@
-"""Even against odd MNIST digits by minibatches: the trainings (`results` shows what became of them).
+"""Training on even against odd MNIST digits by minibatches (`results` reports the outcomes).
 
 A training is a (alpha, M, seed): Power EP by minibatches (`tilted.learning.minibatch`), measured on the test
 set at steps that are about equally far apart in their logarithm [Bui et al. 2017, section 3.9 and appendix
-I.4]. The paper gives neither the batches nor the rates nor where it starts; what is done is in the constants
-below and in docs/paper-power-ep.md.
+I.4]. The paper gives neither the batches nor the rates nor the starting points. The choices made here are in
+the constants below and in docs/paper-power-ep.md.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ KERNEL, COUNTS = ("variance", "lengthscale"), ("skipped", "refused")
 
 
 def schedule(steps: int) -> list[int]:
-    """The steps after which a training of so many is measured, the last one among them."""
+    """Return the steps after which a training of ``steps`` is measured, the last step included."""
     decades = np.arange(0.0, np.log10(steps), 1.0 / EACH_DECADE)
     return list(dict.fromkeys([*(int(round(10.0**x)) for x in decades), steps]))
 
 
 def pseudo_inputs(X: np.ndarray, m: int, seed: int) -> np.ndarray:
-    """Centres [m, D] of clusters of `CLUSTERED` rows of ``X`` [N, D] that ``seed`` draws.
+    """Return the centres [m, D] of clusters of `CLUSTERED` rows of ``X`` [N, D] that ``seed`` draws.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def pseudo_inputs(X: np.ndarray, m: int, seed: int) -> np.ndarray:
 def run(
     digits: mnist.Digits, alpha: float, m: int, seed: int, steps: int, training: Training = TRAINING
 ) -> Iterator[dict[str, Any]]:
-    """Measurements of a training as they come.
+    """Yield the measurements of a training.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def run(
     m : int
         Number of pseudo-points.
     seed : int
-        Of the first pseudo-inputs and of the order of the data.
+        Seed of the first pseudo-inputs and of the order of the data.
     steps : int
     training : Training, optional
         Its ``steps`` and ``seed`` are not used.
@@ -82,13 +82,13 @@ def run(
     Yields
     ------
     line : dict
-        Of `records.DIGITS`; None for what a failure left without a number. A training that fails ends with
-        such a line, after a measurement that fails it goes on.
+        A row of `records.DIGITS`, with None for each missing number. A failed training ends with such a row;
+        after a failed measurement the training continues.
 
     Raises
     ------
     ValueError
-        For a power or numbers of pseudo-points or steps that cannot be.
+        For an invalid power, number of pseudo-points or number of steps.
     """
     problem = Problem(digits.X, digits.y, Probit(), alpha, jitter=JITTER)
     training = replace(training, steps=steps, seed=seed)
@@ -117,7 +117,7 @@ def run(
 
 
 def _measured(state: Trained, digits: mnist.Digits) -> dict[str, Any]:
-    """Scores of a state on the test set."""
+    """Return the scores of a state on the test set."""
     kernel = dict(zip(KERNEL, state.pseudo.kernel.parameters().tolist(), strict=True))
     counts = {"skipped": int(state.skipped), "refused": int(state.refused)}
     about = {"energy": state.energy, **kernel, **counts}
@@ -143,7 +143,7 @@ def _failure(error: Exception) -> dict[str, Any]:
 
 
 def narrate(lines: Iterable[dict[str, Any]], path: str | Path) -> Iterator[dict[str, Any]]:
-    """The lines, with a line each in a log file as they come."""
+    """Yield the rows and write one line of a log file for each."""
     with open(path, "w", encoding="utf-8", buffering=1) as log:
         for line in lines:
             measured = f"error {line['error']}, log-likelihood {line['log_likelihood']}"

@@ -1,1 +1,1 @@
-"""The figures of the Power-EP paper by its numbers."""
+"""The figures of the Power-EP paper by number."""

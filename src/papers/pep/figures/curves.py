@@ -1,8 +1,8 @@
 """Figures of scores against M: figure 3 and figures 11-13 (synthetic sets), 17-22 and 27-30 (UCI sets).
 
-`means` draws means with their standard errors, `traces` every set or split with its mean, a column a power.
-Where not all splits were run with every M, lines of means are broken, the full GP is that of the splits there
-are, and markers are hollow where these are fewer.
+`means` draws means with their standard errors. `traces` draws every set or split and their mean, with a
+column for each power. If some splits lack some M, the lines of means are broken, the full GP is that of the
+available splits, and markers at fewer splits are hollow.
 """
 
 from __future__ import annotations
@@ -40,33 +40,33 @@ DASHED: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 2)), "linewidth
 
 
 def numbers(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
-    """Fits with a number, with the score as it is drawn in a column ``value``."""
-    kept = scores.with_numbers(fits)
-    return kept.assign(value=scores.natural(kept, score))
+    """Return the fits with a number, with the drawn score in a column ``value``."""
+    scored = scores.with_numbers(fits)
+    return scored.assign(value=scores.natural(scored, score))
 
 
 def synthetic_means(fits: pd.DataFrame, stem: Path) -> None:
-    """Figure 3: SMSE, SMLL and NLML of the synthetic sets against M."""
+    """Draw figure 3: SMSE, SMLL and NLML of the synthetic sets against M."""
     sets = scores.made_up(fits)
     panels = [(looks.AXES[score.column], sets, score) for score in scores.scores_of(fits)]
     means(panels, sets, stem, "Synthetic sets: means and standard errors over the sets")
 
 
 def real_means(fits: pd.DataFrame, stem: Path, score: Score) -> None:
-    """Figures 18, 20, 22, 28, 30: a panel a UCI set."""
+    """Draw figures 18, 20, 22, 28, 30: a panel for each UCI set."""
     sets = scores.real(fits)
     panels = [(NAMES[name], sets[sets["dataset"] == name], score) for name in scores.datasets(sets)]
     means(panels, sets, stem, f"{score.name}: means and standard errors over splits")
 
 
 def means(panels: Sequence[Panel], fits: pd.DataFrame, stem: Path, title: str) -> None:
-    """Means and standard errors, a panel each (heading, fits, score); nothing without fits.
+    """Draw means and standard errors, a panel each (heading, fits, score); nothing without fits.
 
     Parameters
     ----------
     panels : sequence
     fits : pandas.DataFrame
-        All that is drawn, for the line of coverage.
+        All drawn fits, for the text on coverage.
     stem, title : path, str
         Of `style.drawing`; above the figure.
     """
@@ -98,12 +98,12 @@ def _means(
         look: dict[str, Any] = {"color": looks.colour(alpha), "marker": looks.marker(alpha, powers)}
         look |= {"linewidth": 1.0, "elinewidth": 0.7, "markersize": 2.8, "zorder": 3}
         for run in runs:
-            whole = len(run.splits) == most
-            hollow: dict[str, Any] = {} if whole else {"markerfacecolor": "white"}
+            is_complete = len(run.splits) == most
+            hollow: dict[str, Any] = {} if is_complete else {"markerfacecolor": "white"}
             groups = run.of(fits, alpha)
             middle, error = groups.mean(), groups.agg(standard_error).fillna(0.0)
             place = middle.index.to_numpy(float) * DODGE ** (k - (len(powers) - 1) / 2)
-            edge = 0 if whole else 0.6
+            edge = 0 if is_complete else 0.6
             axes.errorbar(place, middle, yerr=error if bars else None, markeredgewidth=edge, **look, **hollow)
     _full(axes, fits)
     if score == SMSE:
@@ -114,18 +114,18 @@ def _means(
 
 
 class Stretch(NamedTuple):
-    """Neighbouring numbers of pseudo-points that the same splits were run with."""
+    """Neighbouring numbers of pseudo-points that were run on the same splits."""
 
     sizes: list[int]
     splits: frozenset[int]
 
     def of(self, fits: pd.DataFrame, alpha: str) -> Any:
-        """Numbers of a power on this stretch, grouped by M."""
+        """Return the numbers of a power on this stretch, grouped by M."""
         return fits[(fits["alpha"] == alpha) & fits["m"].isin(self.sizes)].groupby("m")["value"]
 
 
 def stretches(fits: pd.DataFrame) -> list[Stretch]:
-    """Of the fits of one data set; means over different splits are no curve."""
+    """Return the stretches of one data set; means over different splits are not joined by a line."""
     runs: list[Stretch] = []
     for m, group in scores.sparse(fits).groupby("m"):
         splits = frozenset(group["split"])
@@ -136,7 +136,7 @@ def stretches(fits: pd.DataFrame) -> list[Stretch]:
 
 
 def _full(axes: Axes, fits: pd.DataFrame) -> None:
-    """The full GP on the splits of each stretch: its mean, and a band of its standard error."""
+    """Draw the full GP on the splits of each stretch: its mean and a band of its standard error."""
     full = fits[fits["alpha"] == FULL].set_index("split")["value"]
     runs = stretches(fits)
     for run in runs:
@@ -153,19 +153,19 @@ def _full(axes: Axes, fits: pd.DataFrame) -> None:
 
 
 def synthetic_traces(fits: pd.DataFrame, stem: Path, score: Score) -> None:
-    """Figures 11 to 13: every synthetic set."""
+    """Draw figures 11 to 13: every synthetic set."""
     traces(scores.made_up(fits), stem, score, f"Synthetic sets: {score.name} of every set")
 
 
 def real_traces(fits: pd.DataFrame, stem: Path, score: Score) -> None:
-    """Figures 17, 19, 21, 27, 29: every split of the UCI sets."""
+    """Draw figures 17, 19, 21, 27, 29: every split of the UCI sets."""
     traces(scores.real(fits), stem, score, f"{score.name} on the UCI sets, every split")
 
 
 def traces(fits: pd.DataFrame, stem: Path, score: Score, title: str) -> None:
-    """Every set or split as a thin line, a row a data set, a column a power; the last column has all means.
+    """Draw every set or split as a thin line, a row a data set, a column a power; the last has all means.
 
-    On the synthetic sets, which are all of one kind, there is one row and a line a set.
+    The synthetic sets, which are all of one kind, share one row with a line for each set.
     """
     if scores.sparse(fits).empty:
         return

@@ -1,4 +1,4 @@
-"""Figures of powers against each other: 4 and 14-16, 6 and 24-26 pair by pair, 5 and 7 who beats whom.
+"""Figures of powers against each other: 4, 6, 14-16 and 24-26 show pairs, 5 and 7 shares won and ranks.
 
 Of a pair a row is a comparison; its columns are SMSE or error (scatter, histogram of differences that are not
 zero) and SMLL or NLL (the same). Below the diagonal, and right of zero, the first power is better. Lighter
@@ -32,7 +32,7 @@ DOTS: dict[str, Any] = {"linestyle": "", "marker": "o", "markeredgewidth": 0}
 
 
 class Row(NamedTuple):
-    """One comparison: what it is of, fits, and the two powers."""
+    """A comparison: its name, the fits and the two powers."""
 
     heading: str
     fits: pd.DataFrame
@@ -40,7 +40,7 @@ class Row(NamedTuple):
     second: str
 
     def duel(self, score: Score) -> compare.Duel | None:
-        """On the experiments of this row."""
+        """Return the duel on the experiments of this row."""
         return compare.duel(self.fits, self.first, self.second, score)
 
 
@@ -48,14 +48,14 @@ class Row(NamedTuple):
 
 
 def overview(fits: pd.DataFrame, stem: Path) -> None:
-    """Figures 4 and 6: the three pairs over all UCI sets."""
+    """Draw figures 4 and 6: the three pairs over all UCI sets."""
     sets = scores.real(fits)
     rows = [Row("", sets, *pair) for pair in PAIRS]
     _draw(rows, sets, stem, "UCI sets: every experiment under two powers", 1.75)
 
 
 def by_dataset(fits: pd.DataFrame, stem: Path, first: str, second: str) -> None:
-    """Figures 14 to 16, 24 to 26: one pair, a row a UCI set."""
+    """Draw figures 14 to 16, 24 to 26: one pair, a row for each UCI set."""
     sets = scores.real(fits)
     groups = {name: sets[sets["dataset"] == name] for name in scores.datasets(sets)}
     rows = [Row(NAMES[name], group, first, second) for name, group in groups.items()]
@@ -63,7 +63,7 @@ def by_dataset(fits: pd.DataFrame, stem: Path, first: str, second: str) -> None:
 
 
 def _draw(pairs: Sequence[Row], fits: pd.DataFrame, stem: Path, title: str, height: float) -> None:
-    """Nothing if no two powers share an experiment."""
+    """Draw the rows; nothing if no two powers share an experiment."""
     rows = [row for row in pairs if row.duel(scores.predictive(fits)[0])]
     if not rows:
         return
@@ -96,17 +96,17 @@ def _sizes(fits: pd.DataFrame) -> list[int]:
 
 
 def shade(m: int, sizes: Sequence[int]) -> tuple[float, float, float, float]:
-    """Colour of a number of pseudo-points among those run, the lighter the more."""
+    """Return the colour of a number of pseudo-points among those run; more points are lighter."""
     from matplotlib import colormaps
 
     return colormaps["viridis"](0.9 * sizes.index(m) / max(len(sizes) - 1, 1))
 
 
 def points(row: Row, score: Score) -> pd.DataFrame:
-    """Recorded scores of both powers (columns ``first``, ``second``) on the experiments both have."""
+    """Return the recorded scores of both powers (columns ``first``, ``second``) on common experiments."""
     powers = {row.first: "first", row.second: "second"}
-    kept = scores.with_numbers(row.fits[row.fits["alpha"].isin(powers)])
-    table = kept.pivot(index=compare.EXPERIMENT, columns="alpha", values=score.column).dropna()
+    scored = scores.with_numbers(row.fits[row.fits["alpha"].isin(powers)])
+    table = scored.pivot(index=compare.EXPERIMENT, columns="alpha", values=score.column).dropna()
     return table.rename(columns=powers)
 
 
@@ -129,7 +129,7 @@ def _scatter(axes: Axes, row: Row, score: Score, sizes: Sequence[int]) -> None:
 
 
 def _histogram(axes: Axes, row: Row, score: Score) -> None:
-    """Differences second - first; what lies beyond the outermost bins is counted in them."""
+    """Draw the differences second - first; values beyond the outermost bins are counted in them."""
     duel = row.duel(score)
     assert duel is not None  # a fit has all scores or none, and the row is there
     values = duel.differences.to_numpy(float)
@@ -162,7 +162,7 @@ def _histogram(axes: Axes, row: Row, score: Score) -> None:
 
 
 def ranking(fits: pd.DataFrame, stem: Path) -> None:
-    """Figures 5 and 7: matrices of shares above, average ranks below, a column a score."""
+    """Draw figures 5 and 7: matrices of shares above, average ranks below, a column for each score."""
     sets = scores.real(fits)
     powers = scores.alphas(sets)
     if compare.ranks(sets, scores.predictive(sets)[0]).empty:
@@ -180,7 +180,7 @@ def ranking(fits: pd.DataFrame, stem: Path) -> None:
 
 
 def shares(fits: pd.DataFrame, score: Score) -> np.ndarray:
-    """Share of the experiments that the power of a row wins against that of a column; NaN on the diagonal."""
+    """Return the shares of experiments that the row's power wins against the column's; diagonal NaN."""
     powers = scores.alphas(fits)
     duels = [[compare.duel(fits, a, b, score) if a != b else None for b in powers] for a in powers]
     return np.array([[duel.share if duel else np.nan for duel in row] for row in duels])

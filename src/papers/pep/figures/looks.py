@@ -1,4 +1,4 @@
-"""What the figures share: colours and markers of powers, axes of M, limits, the line of coverage."""
+"""Shared elements of the figures: colours and markers of powers, axes of M, limits, text of coverage."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ WIDE, NARROW = 2.2, 3.0
 
 
 def colour(alpha: str) -> ColorType:
-    """From dark blue (VFE) to orange (EP); black for the full GP."""
+    """Return the colour of a power, from dark blue (VFE) to orange (EP); black for the full GP."""
     if alpha == FULL:
         return "black"
     from matplotlib import colormaps
@@ -57,18 +57,18 @@ def colour(alpha: str) -> ColorType:
 
 
 def marker(alpha: str, powers: Sequence[str]) -> str:
-    """Of a power among those drawn, so that grey print tells them apart."""
+    """Return the marker of a power among those drawn, which tells powers apart in grey print."""
     return MARKERS[list(powers).index(alpha) % len(MARKERS)]
 
 
 def handles(powers: Sequence[str], width: float = 1.0) -> list[Line2D]:
-    """Handles of the lines of powers."""
+    """Return the legend handles of the lines of powers."""
     dot = {"markersize": 3.5, "markeredgewidth": 0, "linewidth": width}
     return [style.line(label(a), color=colour(a), marker=marker(a, powers), **dot) for a in powers]
 
 
 def size_axis(axes: Axes, sizes: Sequence[int], apart: float) -> None:
-    """A logarithmic axis of M with ticks at numbers run that are a factor ``apart``, the first among them.
+    """Make a logarithmic axis of M with ticks at numbers run that are a factor ``apart``, from the first.
 
     Where all are nearer, the last has one too.
     """
@@ -76,18 +76,18 @@ def size_axis(axes: Axes, sizes: Sequence[int], apart: float) -> None:
 
     sizes = sorted(sizes)
     apart = min(apart, sizes[-1] / sizes[0])
-    shown = [sizes[0]]
+    ticks = [sizes[0]]
     for m in sizes[1:]:
-        if m >= apart * shown[-1]:
-            shown.append(m)
+        if m >= apart * ticks[-1]:
+            ticks.append(m)
     axes.set_xscale("log")
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xticks(shown, [f"{m}" for m in shown])
+    axes.set_xticks(ticks, [f"{m}" for m in ticks])
     axes.set_xlim(sizes[0] / 1.25, sizes[-1] * 1.25)
 
 
 def plain_ticks(axis: Axis, ends: tuple[float, float], most: int = 4) -> None:
-    """Ticks of a logarithmic axis at round numbers written out, at most ``most`` of them."""
+    """Set ticks of a logarithmic axis at round numbers written out, at most ``most`` of them."""
     from matplotlib.ticker import MaxNLocator, NullLocator
 
     powers = 10.0 ** np.arange(np.floor(np.log10(ends[0])), np.ceil(np.log10(ends[1])) + 1)
@@ -103,7 +103,7 @@ def plain_ticks(axis: Axis, ends: tuple[float, float], most: int = 4) -> None:
 
 
 def bounds(values: ArrayLike, log: bool = False) -> tuple[float, float]:
-    """Limits of an axis that leave out at most `BEYOND` of the values at either end, if these are far out."""
+    """Return limits of an axis without far-out values, which are at most `BEYOND` of all at either end."""
     places = np.log(values) if log else np.asarray(values, dtype=float)
     low, high = np.quantile(places, [BEYOND, 1.0 - BEYOND])
     room = 0.35 * (high - low) + 1e-12
@@ -114,7 +114,7 @@ def bounds(values: ArrayLike, log: bool = False) -> tuple[float, float]:
 
 
 def outside(axes: Axes, n: int, height: float = 0.97) -> None:
-    """Says how many points lie outside of a panel."""
+    """Write how many points lie outside of a panel."""
     if n:
         look: dict[str, Any] = {"ha": "right", "va": "top" if height > 0.5 else "bottom"}
         axes.text(0.97, height, f"{n} outside", transform=axes.transAxes, **look, **SMALL_GREY)
@@ -123,13 +123,13 @@ def outside(axes: Axes, n: int, height: float = 0.97) -> None:
 def covered(
     figure: Figure, fits: pd.DataFrame, handles: Sequence[Artist] = (), columns: int = 9, more: str = ""
 ) -> None:
-    """The line of coverage below a figure, above its legend if it has one; ``more`` goes to its end."""
+    """Write the coverage below a figure, above its legend if it has one; ``more`` goes to its end."""
     searches = "searches cut off as in the paper; " if DESCRIBED in set(fits["protocol"]) else ""
     below(figure, f"{searches}{coverage(fits)}{more}", handles, columns)
 
 
 def below(figure: Figure, text: str, handles: Sequence[Artist] = (), columns: int = 9) -> None:
-    """A line of text below a figure, wrapped, above its legend if it has one."""
+    """Write text below a figure, wrapped, above its legend if it has one."""
     n_lines = -(-len(text) // int(19.0 * figure.get_size_inches()[0]))
     text = "\n".join(textwrap.wrap(text, len(text) // n_lines + 10))
     if not handles:

@@ -1,4 +1,4 @@
-"""The figures of regressions and classifications by the paper's numbers: how each is drawn, its caption."""
+"""The figures of regressions and classifications by number: how each is drawn, and its caption."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Figure(NamedTuple):
-    """How a figure is drawn (fits, stem; nothing where there is nothing to draw) and its caption."""
+    """A figure: the function that draws it from fits to a path stem (or draws nothing), and its caption."""
 
     draw: Callable[[pd.DataFrame, Path], None]
     caption: str
@@ -33,21 +33,24 @@ def _synthetic(score: Score, caption: str) -> Figure:
 
 
 def _pairs(first: int, kind: str, differences: str) -> dict[str, Figure]:
-    """Figures of `duels.PAIRS`, from a number on."""
+    """Return the figures of `duels.PAIRS`, numbered from ``first``."""
     figures = {}
     for number, pair in enumerate(duels.PAIRS, first):
-        one, other = (ENDS.get(alpha, f"α = {alpha}") for alpha in pair)
-        caption = f"{one} against {other}, a row a {kind} set: scores of every experiment, {differences}."
+        first_name, second_name = (ENDS.get(alpha, f"α = {alpha}") for alpha in pair)
+        pair_text = f"{first_name} against {second_name}, a row a {kind} set"
+        caption = f"{pair_text}: scores of every experiment, {differences}."
         drawn = partial(duels.by_dataset, first=pair[0], second=pair[1])
         figures[f"figure{number}"] = Figure(drawn, caption)
     return figures
 
 
 def _scores(first: int, shown: Mapping[Score, str]) -> dict[str, Figure]:
-    """Two figures a score, from a number on: a line a split, and means."""
+    """Return two figures for each score, numbered from ``first``: a line for each split, and means."""
     kinds = ((curves.real_traces, A_SPLIT), (curves.real_means, MEAN))
-    every = [(partial(draw, score=x), f"{what}: {how}") for x, what in shown.items() for draw, how in kinds]
-    return {f"figure{number}": Figure(*one) for number, one in enumerate(every, first)}
+    every = [
+        (partial(draw, score=x), f"{heading}: {how}") for x, heading in shown.items() for draw, how in kinds
+    ]
+    return {f"figure{number}": Figure(*drawing) for number, drawing in enumerate(every, first)}
 
 
 REGRESSION = {
@@ -101,7 +104,7 @@ CAPTIONS: Mapping[str, str] = {name: figure.caption for name, figure in (REGRESS
 
 
 def write(fits: pd.DataFrame, folder: Path) -> None:
-    """Draw every figure there are fits for."""
+    """Draw every figure for which there are fits."""
     figures = CLASSIFICATION if is_classification(fits) else REGRESSION
     for name, figure in figures.items():
         figure.draw(fits, folder / name)

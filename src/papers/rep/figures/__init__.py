@@ -1,4 +1,4 @@
-"""Which figures the records of the relaxed-EP paper make, and their captions."""
+"""The figures of the relaxed-EP paper: the records each needs, and their captions."""
 
 from __future__ import annotations
 
@@ -71,8 +71,10 @@ CAPTIONS = {
 
 
 class Drawing(NamedTuple):
-    """A figure: the records it needs, what of the first it draws (nothing: no figure), and
-    how: of their lines and a path without a suffix."""
+    """A figure: the records it needs, the rows of the first that it draws, and the function that draws it.
+
+    Without rows there is no figure. The function takes the rows of all records and a path without a suffix.
+    """
 
     studies: tuple[Study, ...]
     lines: Callable[[pd.DataFrame], pd.DataFrame]
@@ -95,18 +97,18 @@ DRAWINGS = {
 def write(
     frames: Mapping[Study, pd.DataFrame], folder: str | Path, names: Collection[str] = tuple(DRAWINGS)
 ) -> list[Path]:
-    """Draw figures, by default every one, that there is something for.
+    """Draw figures, by default all, for which there are records.
 
     Parameters
     ----------
     frames : mapping
-        Study -> its lines; studies may be missing.
+        Study -> its rows; studies may be missing.
     folder : path
 
     Returns
     -------
     list of Path
-        The PNG files; the PDF files stand beside them.
+        The PNG files, which have PDF files next to them.
     """
     drawn = []
     for name in names:

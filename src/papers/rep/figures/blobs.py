@@ -1,4 +1,4 @@
-"""Figures 2 to 4, of the made-up set, and its methods beside the exact posterior."""
+"""Figures 2 to 4 of the made-up set, and its methods against the exact posterior."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ ERRORS = {
 
 
 def of_blobs(fits: pd.DataFrame) -> pd.DataFrame:
-    """Fits on the made-up set with common parameters."""
+    """Select the fits on the made-up set with common parameters."""
     return once(fits[fits["dataset"] == BLOBS])
 
 
 def followed(table: pd.DataFrame) -> pd.DataFrame:
-    """Lines of the one training set a rate whose curves are drawn."""
+    """Select the rows of the one training set for each flip rate whose curves are drawn."""
     table = of_blobs(table)
     return table[table["split"] == SPLIT]
 
 
 def mapped(table: pd.DataFrame) -> pd.DataFrame:
-    """Lines of the maps that are drawn."""
+    """Select the rows of the maps that are drawn."""
     return table[np.isclose(table["flips"], FLIPS) & (table["split"] == SPLIT)]
 
 
 def maps(table: pd.DataFrame, stem: Path) -> None:
-    """Predictive probabilities of every method, and the training points beside the best classifier."""
+    """Draw predictive probabilities of every method, and the training points with the best classifier."""
     table = mapped(table)
     methods = looks.present(table)
     bayes = _grid(table[table["method"] == BAYES])
@@ -90,13 +90,13 @@ def maps(table: pd.DataFrame, stem: Path) -> None:
 
 
 def _grid(lines: pd.DataFrame) -> Grid:
-    """Coordinates along both axes and probabilities [y, x]."""
+    """Return the coordinates along both axes and the probabilities [y, x]."""
     wide = lines.pivot(index="y", columns="x", values="probability").sort_index().sort_index(axis=1)
     return wide.columns.to_numpy(float), wide.index.to_numpy(float), wide.to_numpy(float)
 
 
 def _ended(method: str, line: pd.Series) -> str:
-    """Name, parameter and lengthscale, outcome and sweeps."""
+    """Return text: name, parameter and lengthscale, outcome and sweeps."""
     name = {"pep": "u", "ep": "", "ep-damped": "", "ep-engine": ""}.get(method, "c")
     value = f"{name} = {line['value']:g}, " if name else ""
     sweeps = int(line["sweeps"])
@@ -133,7 +133,7 @@ def _map_handles() -> list[Line2D]:
 
 
 def changes(curves: pd.DataFrame, fits: pd.DataFrame, stem: Path) -> None:
-    """Change of the weights sweep by sweep on one training set a rate of flips; how each run ended."""
+    """Draw the change of the weights in each sweep on one training set for each flip rate, and its end."""
     fits, curves = followed(fits), followed(curves)
     rates = sorted(curves["flips"].unique())
     with style.drawing(stem, (7.2, 0.9 + 2.0 * len(rates))) as figure:
@@ -161,7 +161,7 @@ def changes(curves: pd.DataFrame, fits: pd.DataFrame, stem: Path) -> None:
 
 
 def _dashes(method: str) -> LineStyleType:
-    """Of a curve: the two printed forms of REP often coincide."""
+    """Return the dashes of a curve: the two printed forms of REP often coincide."""
     return looks.DASHES if method == "rep-as-described" else "-"
 
 
@@ -185,7 +185,7 @@ def _change_handles() -> list[Line2D]:
 
 
 def scores(fits: pd.DataFrame, stem: Path) -> None:
-    """Sweeps, runs that did not converge and test errors, a row a method, for each rate of flips."""
+    """Draw sweeps, runs that did not converge and test errors: a row for each method, at each flip rate."""
     fits = of_blobs(fits)
     with style.drawing(stem, _size(fits, 0.2)) as figure:
         rows = _rows_of_methods(figure, fits, SCORES, width_ratios=(1.0, 0.6, 1.0))
@@ -212,14 +212,14 @@ def scores(fits: pd.DataFrame, stem: Path) -> None:
 
 
 def _size(table: pd.DataFrame, height: float) -> tuple[float, float]:
-    """Inches of a figure in which every method has a row of a height for each rate of flips."""
+    """Return the size in inches of a figure with a row for every method at each flip rate."""
     return 7.2, 1.0 + (0.45 + height * len(looks.present(table))) * table["flips"].nunique()
 
 
 def _rows_of_methods(
     figure: Figure, table: pd.DataFrame, labels: Sequence[str], **others: Any
 ) -> dict[float, np.ndarray]:
-    """Rate of flips -> a row of panels, in which every method will have a row."""
+    """Return flip rate -> a row of panels, in which every method will have a row."""
     rates = sorted(table["flips"].unique())
     grid = figure.subplots(len(rates), len(labels), sharex="col", sharey=True, squeeze=False, **others)
     for axes, label in zip(grid[-1], labels, strict=True):
@@ -233,7 +233,7 @@ def _name_rows(row: np.ndarray, table: pd.DataFrame, title: str) -> None:
 
 
 def _score_row(panels: np.ndarray, fits: pd.DataFrame, height: int, method: str) -> None:
-    """Sweeps, outcomes and errors of a method; the mean of sweeps is of runs that converged."""
+    """Draw sweeps, outcomes and errors of a method; the mean of sweeps is of runs that converged."""
     looks.runs(panels[0], fits, "sweeps", height, method)
     converged = fits[fits["outcome"] == CONVERGED]
     if len(converged):
@@ -246,7 +246,7 @@ def _score_row(panels: np.ndarray, fits: pd.DataFrame, height: int, method: str)
 
 
 def exact(table: pd.DataFrame, stem: Path) -> None:
-    """Errors of the latent marginals against long-run sampling, a row a method, for each rate of flips."""
+    """Draw errors of the latent marginals against sampling: a row for each method, at each flip rate."""
     with style.drawing(stem, _size(table, 0.19)) as figure:
         rows = _rows_of_methods(figure, table, tuple(ERRORS.values()))
         for flips, row in rows.items():

@@ -1,4 +1,4 @@
-"""What the figures of the relaxed-EP paper share: looks of methods, marks of outcomes, rows of methods."""
+"""Shared elements of the relaxed-EP figures: looks of methods, marks of outcomes, rows of methods."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Look(NamedTuple):
-    """Label of a method, its colour and its marker."""
+    """Label, colour and marker of a method."""
 
     label: str
     colour: str
@@ -59,34 +59,34 @@ SWEEPS = (1, 2, 5, 10, 20, 50, 100, 1000)
 
 
 def present(table: pd.DataFrame, among: Iterable[str] = LOOKS) -> list[str]:
-    """Methods of a table in the order of `LOOKS`."""
+    """Return the methods of a table in the order of `LOOKS`."""
     methods = set(table["method"]) & set(among)
     return [name for name in LOOKS if name in methods]
 
 
 def counts(outcomes: pd.Series) -> str:
-    """Numbers of runs by outcome, in the order of `COUNTS`."""
+    """Count the runs by outcome, in the order of `COUNTS`."""
     return "/".join(str(int((outcomes == name).sum())) for name in ALL)
 
 
 def percent(share: float) -> str:
-    """A share in percent."""
+    """Format a share in percent."""
     return f"{100.0 * share:g} %"
 
 
 def rows(panels: Sequence[Axes] | np.ndarray, methods: Sequence[str]) -> None:
-    """Rows of methods on panels that share their y axis."""
+    """Label the rows of methods on panels that share their y axis."""
     style.row_axis(panels, [LOOKS[name].label for name in methods])
 
 
 def beside(axes: Axes, height: float, text: str) -> None:
-    """Small text at the right edge of a panel, at a height in its rows."""
+    """Write small text at the right edge of a panel, at a height in its rows."""
     places = axes.get_yaxis_transform()
     axes.text(1.02, height, text, transform=places, fontsize=5.8, color=style.GREY, va="center_baseline")
 
 
 def marks(method: str, **others: Any) -> dict[str, Any]:
-    """Arguments of ``plot`` for marks of a method that nothing joins."""
+    """Return arguments of ``plot`` for marks of a method that no line joins."""
     look = LOOKS[method]
     return {
         "linestyle": "",
@@ -99,14 +99,14 @@ def marks(method: str, **others: Any) -> dict[str, Any]:
 
 
 def labelled(axes: Axes, X: np.ndarray, y: np.ndarray, labels: Labels, **others: Any) -> None:
-    """Points of the plane, open marks of a kind and colour a label."""
+    """Draw points of the plane as open marks, with a marker and colour for each label."""
     for label, marker, colour in labels:
         x_1, x_2 = X[y == label].T
         axes.plot(x_1, x_2, linestyle="", marker=marker, color=colour, markerfacecolor="none", **others)
 
 
 def runs(axes: Axes, fits: pd.DataFrame, score: str, height: float, method: str, scale: float = 1.0) -> None:
-    """Single runs of a method in its row: a dot where it converged, else a cross; none without a score."""
+    """Draw single runs of a method in its row: a dot if converged, else a cross; none without a score."""
     places = height + np.linspace(-ROOM, ROOM, max(len(fits), 1))
     values, ended = scale * fits[score].to_numpy(float), (fits["outcome"] == CONVERGED).to_numpy()
     axes.plot(values[ended], places[ended], **marks(method, marker="o", markersize=3.0, alpha=0.75))
@@ -114,33 +114,33 @@ def runs(axes: Axes, fits: pd.DataFrame, score: str, height: float, method: str,
 
 
 def middle(axes: Axes, value: float, height: float) -> None:
-    """A black tick in a row."""
+    """Draw a black tick in a row."""
     ends = [height - 0.36, height + 0.36]
     axes.plot([value, value], ends, color="black", linewidth=1.1, zorder=2, solid_capstyle="butt")
 
 
 def bars(axes: Axes, fits: pd.DataFrame, height: float) -> None:
-    """Numbers of runs that did not converge, a grey an outcome."""
-    left = 0
+    """Draw the numbers of runs that did not converge, with a grey for each outcome."""
+    start = 0
     for name, grey in ENDS.items():
         n = int((fits["outcome"] == name).sum())
         if n:
-            axes.barh(height, n, left=left, height=0.62, color=grey, zorder=2, **EDGE)
-        left += n
+            axes.barh(height, n, left=start, height=0.62, color=grey, zorder=2, **EDGE)
+        start += n
 
 
 def sweep_axis(axes: Axes) -> None:
-    """A logarithmic axis of the sweeps drawn so far, its ticks written out."""
+    """Make a logarithmic axis of the sweeps drawn so far, with its ticks written out."""
     from matplotlib.ticker import NullLocator
 
     axes.set_xscale("log")
     axes.xaxis.set_minor_locator(NullLocator())
-    shown = [n for n in SWEEPS if n <= axes.get_xlim()[1]]
-    axes.set_xticks(shown, [f"{n}" for n in shown])
+    ticks = [n for n in SWEEPS if n <= axes.get_xlim()[1]]
+    axes.set_xticks(ticks, [f"{n}" for n in ticks])
 
 
 def interval(axes: Axes, estimate: statistics.Estimate, height: float, method: str) -> None:
-    """Mean and 95 % interval of an estimate of a share in a row, in percent."""
+    """Draw mean and 95 % interval of an estimate of a share in a row, in percent."""
     low, high = (100.0 * end for end in estimate.interval())
     mean = 100.0 * estimate.mean
     ends = [[mean - low], [high - mean]]
@@ -149,21 +149,23 @@ def interval(axes: Axes, estimate: statistics.Estimate, height: float, method: s
 
 
 def line_handle(method: str, **others: Any) -> Line2D:
-    """Handle of a method with line and marker."""
+    """Return the legend handle of a method with line and marker."""
     look = LOOKS[method]
     drawn = {"linewidth": 1.2, "marker": look.marker, "markersize": 4.0, "markeredgewidth": 0.0, **others}
     return style.line(look.label, color=look.colour, **drawn)
 
 
 def mark(marker: str, label: str, **others: Any) -> Line2D:
-    """Handle of a grey mark."""
+    """Return the legend handle of a grey mark."""
     drawn = {"color": style.GREY, "markersize": 4.0, "linestyle": "", **others}
     return style.line(label, marker=marker, **drawn)
 
 
 def end_handles(outcomes: pd.Series) -> list[Patch]:
-    """Handles of `bars`, of the outcomes there are."""
-    seen = set(outcomes)
+    """Return the legend handles of `bars` for the occurring outcomes."""
+    occurring = set(outcomes)
     return [
-        style.patch(f"{name} runs", facecolor=grey, **EDGE) for name, grey in ENDS.items() if name in seen
+        style.patch(f"{name} runs", facecolor=grey, **EDGE)
+        for name, grey in ENDS.items()
+        if name in occurring
     ]

@@ -1,4 +1,4 @@
-"""Figure 1: five points, one mislabelled; and its errors over the random sets."""
+"""Figure 1: five points, one mislabelled; and the errors over the random sets."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ LABELS = ((1.0, "x", "#B2182B"), (-1.0, "o", "black"))
 
 
 def of_base(table: pd.DataFrame) -> pd.DataFrame:
-    """Lines of the base set."""
+    """Select the rows of the base set."""
     return table[table["set"] == BASE_SET]
 
 
 def relaxed(table: pd.DataFrame) -> list[str]:
-    """The readings of REP in a table."""
+    """Return the readings of REP in a table."""
     return [name for name in looks.present(table) if name.startswith("rep-")]
 
 
 def best(lines: pd.DataFrame) -> pd.Series | None:
-    """Line of a method with the smallest error of the mean among runs that converged, if any."""
+    """Return a method's row with the smallest error of the mean among runs that converged, if any."""
     converged = lines[lines["outcome"] == CONVERGED]
     return None if converged.empty else converged.loc[converged["mean_error"].idxmin()]
 
 
 def base(table: pd.DataFrame, stem: Path) -> None:
-    """Decision boundaries of the base set; errors of mean and covariance against u and c."""
+    """Draw decision boundaries of the base set, and errors of mean and covariance against u and c."""
     table = of_base(table)
     with style.drawing(stem, (7.2, 4.6)) as figure:
         panels = figure.subplot_mosaic("abc;tde", width_ratios=(1.25, 1.0, 1.0))
@@ -71,19 +71,19 @@ def base(table: pd.DataFrame, stem: Path) -> None:
 
 
 def _boundaries(axes: Axes, turns: Axes, table: pd.DataFrame) -> None:
-    """The points with the boundaries; below, how far each is turned from the exact one."""
+    """Draw the points with the boundaries, and below, each boundary's angle to the exact one."""
     X, y = points.points()
     looks.labelled(axes, X, y, LABELS, markersize=6.0, markeredgewidth=1.3, zorder=5)
     axes.annotate("mislabelled", X[-1], xytext=(0, 7), textcoords="offset points", ha="center", fontsize=6.5)
     exact = table[table["method"] == EXACT].iloc[0]
     _boundary(axes, exact, "black", "-", 2.4)
-    shown = _shown(table)
-    for height, (method, line) in enumerate(shown.items()):
+    by_method = _shown(table)
+    for height, (method, line) in enumerate(by_method.items()):
         _boundary(axes, line, LOOKS[method].colour, looks.DASHES, 1.0)
         turns.plot(_turned(line, exact), height, **looks.marks(method, markersize=5.0, linestyle="-"))
     axes.set(xlim=(-2.6, 5.0), ylim=(-2.2, 2.2), xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
     axes.set_title("(a) boundaries; black: exact", loc="left", fontsize=8.0)
-    style.row_axis([turns], [_named(method, line) for method, line in shown.items()])
+    style.row_axis([turns], [_named(method, line) for method, line in by_method.items()])
     turns.tick_params(axis="y", labelsize=6.2)
     turns.axvline(0.0, color="black", linewidth=1.6, zorder=2)
     turns.grid(True, axis="x")
@@ -91,7 +91,7 @@ def _boundaries(axes: Axes, turns: Axes, table: pd.DataFrame) -> None:
 
 
 def _shown(table: pd.DataFrame) -> dict[str, pd.Series]:
-    """Lines whose boundaries are drawn: EP, Power EP at one power, each reading at its best penalty."""
+    """Select the rows whose boundaries are drawn: EP, one Power EP, each reading at its best penalty."""
     powered = (table["method"] == "pep") & (table["value"] == POWER)
     lines = {"ep": best(table[table["method"] == "ep"]), "pep": best(table[powered])}
     lines |= {name: best(table[table["method"] == name]) for name in relaxed(table)}
@@ -99,20 +99,20 @@ def _shown(table: pd.DataFrame) -> dict[str, pd.Series]:
 
 
 def _named(method: str, line: pd.Series) -> str:
-    """Label of a method and, in a second line, its parameter."""
+    """Return the label of a method and, in a second line, its parameter."""
     name = {"ep": "", "pep": "u"}.get(method, "c")
     return LOOKS[method].label + (f"\n{name} = {line['value']:.3g}" if name else "")
 
 
 def _boundary(axes: Axes, line: pd.Series, colour: str, dashes: LineStyleType, width: float) -> None:
-    """The line through the origin at right angles to the mean weights."""
+    """Draw the line through the origin at right angles to the mean weights."""
     direction = np.array([-float(line["mean_1"]), float(line["mean_0"])])
     x_1, x_2 = (12.0 * np.array([-1.0, 1.0])[:, None] * direction / np.linalg.norm(direction)).T
     axes.plot(x_1, x_2, color=colour, linestyle=dashes, linewidth=width, zorder=3)
 
 
 def _turned(line: pd.Series, exact: pd.Series) -> float:
-    """Angle from the exact boundary in degrees, counter-clockwise."""
+    """Return the angle from the exact boundary in degrees, counter-clockwise."""
     return float((np.degrees(_angle(line) - _angle(exact)) + 180.0) % 360.0 - 180.0)
 
 
@@ -121,7 +121,7 @@ def _angle(line: pd.Series) -> float:
 
 
 def _errors(axes: Axes, table: pd.DataFrame, methods: Iterable[str], score: str) -> None:
-    """An error against the parameter, one line a method; EP's as a horizontal line."""
+    """Draw an error against the parameter, one line for each method; EP's is horizontal."""
     for value in table.loc[table["method"] == "ep", score]:
         axes.axhline(value, color=LOOKS["ep"].colour, linestyle=looks.DASHES, linewidth=1.2, zorder=2)
     for method in methods:
@@ -142,20 +142,20 @@ def _same_limits(first: Axes, second: Axes) -> None:
 
 
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Lines of the random sets, the errors divided by those of EP on the same set.
+    """Return the rows of the random sets, with errors divided by those of EP on the same set.
 
     Whatever the outcome: an error is that of the last proper posterior.
     """
     table = table[(table["set"] != BASE_SET) & (table["method"] != EXACT)]
     ep = table[table["method"] == "ep"].set_index("set")
-    others = table[table["method"] != "ep"].copy()
+    relative = table[table["method"] != "ep"].copy()
     for score in ERRORS:
-        others[score] = others[score] / others["set"].map(ep[score])
-    return others
+        relative[score] = relative[score] / relative["set"].map(ep[score])
+    return relative
 
 
 def over_sets(table: pd.DataFrame, stem: Path) -> None:
-    """Ratios of errors to EP's over the random sets: median, quartiles; below, runs not converged."""
+    """Draw ratios of errors to EP's over the random sets: median, quartiles; below, runs not converged."""
     relative = ratios(table)
     methods = looks.present(relative)
     with style.drawing(stem, (7.2, 4.4)) as figure:
@@ -186,7 +186,7 @@ def over_sets(table: pd.DataFrame, stem: Path) -> None:
 
 
 def _broken(label: str) -> str:
-    """A label in two lines."""
+    """Return a label in two lines."""
     return label.replace("Power EP, as", "Power EP,\nas").replace("REP, ", "REP,\n")
 
 
@@ -202,7 +202,7 @@ def _quartiles(axes: Axes, lines: pd.DataFrame, score: str, method: str) -> None
 
 
 def _unconverged(axes: Axes, lines: pd.DataFrame) -> None:
-    """Share of sets on which the runs of each value did not converge, an outcome on the other."""
+    """Draw the share of sets without convergence at each value, outcomes stacked."""
     of_values = lines.groupby("value")["outcome"]
     floor = 0.0
     for name, grey in looks.ENDS.items():

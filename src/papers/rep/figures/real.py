@@ -37,29 +37,29 @@ DODGE, ROOM = 0.006, 2.5
 
 
 def of_sets(fits: pd.DataFrame) -> pd.DataFrame:
-    """Fits on the sets of figure 5 with common parameters, no label flipped."""
+    """Select the fits on the sets of figure 5 with common parameters and no flipped labels."""
     return _enough(once(fits[fits["dataset"].isin(UCI) & (fits["flips"] == 0)]), "dataset")
 
 
 def of_spam(fits: pd.DataFrame) -> pd.DataFrame:
-    """Fits on Spam with common parameters."""
+    """Select the fits on Spam with common parameters."""
     return _enough(once(fits[fits["dataset"] == SPAM]), "flips")
 
 
 def _enough(fits: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Fits of the values of a column for which some method has enough scores for an interval."""
+    """Select the fits at values of a column where some method has enough scores for an interval."""
     scored = fits.groupby([name, "method"])["error"].transform("count")
     return fits[scored.groupby(fits[name]).transform("max") >= FEWEST]
 
 
 def mean_error(fits: pd.DataFrame) -> Estimate | None:
-    """Mean error of a method over splits, taken as independent; None with fewer than two scores."""
+    """Estimate a method's mean error over independent splits; None with fewer than two scores."""
     scored = fits["error"].dropna()
     return statistics.paired_t(scored) if len(scored) >= FEWEST else None
 
 
 def differences(fits: pd.DataFrame, method: str) -> tuple[Estimate, Estimate] | None:
-    """Error of a method minus EP's on the same splits; None where there are fewer than two.
+    """Estimate a method's error minus EP's on the same splits; None with fewer than two.
 
     Two estimates: splits taken as independent, and generalising to another sample.
     """
@@ -74,7 +74,7 @@ def differences(fits: pd.DataFrame, method: str) -> tuple[Estimate, Estimate] | 
 
 
 def benchmarks(fits: pd.DataFrame, stem: Path) -> None:
-    """Mean test errors of the sets, and differences from EP's on the same splits; outcomes beside."""
+    """Draw mean test errors of the sets, and differences from EP's on the same splits, with outcomes."""
     fits = of_sets(fits)
     sets, methods = [name for name in UCI if (fits["dataset"] == name).any()], looks.present(fits)
     with style.drawing(stem, (7.6, 1.2 + 0.4 * len(methods))) as figure:
@@ -119,7 +119,7 @@ def _differences(axes: Axes, fits: pd.DataFrame, methods: list[str]) -> None:
 
 
 def spam(fits: pd.DataFrame, stem: Path) -> None:
-    """Errors against the share of flipped labels, differences from EP's, and runs that did not converge."""
+    """Draw errors against the share of flipped labels, differences from EP's, and runs not converged."""
     fits = of_spam(fits)
     groups = {name: looks.present(fits, methods) for name, methods in GROUPS.items()}
     groups = {name: methods for name, methods in groups.items() if methods}
@@ -151,7 +151,7 @@ def spam(fits: pd.DataFrame, stem: Path) -> None:
 
 
 def _against_flips(panels: np.ndarray, fits: pd.DataFrame, method: str, shift: float) -> None:
-    """Mean error, difference from EP's and share of runs that did not converge of one method."""
+    """Draw mean error, difference from EP's and share of runs not converged of one method."""
     errors: dict[float, Estimate] = {}
     gaps: dict[float, Estimate] = {}
     lost: dict[float, float] = {}
@@ -170,7 +170,7 @@ def _against_flips(panels: np.ndarray, fits: pd.DataFrame, method: str, shift: f
 
 
 def _estimates(axes: Axes, estimates: Mapping[float, Estimate], method: str) -> None:
-    """Means and 95 % intervals of shares at places, in percent."""
+    """Draw means and 95 % intervals of shares at places, in percent."""
     if not estimates:
         return
     means = 100.0 * np.array([estimate.mean for estimate in estimates.values()])
