@@ -33,7 +33,8 @@ from yaml import YAMLError
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 os.environ["MPLBACKEND"] = "agg"  # a notebook sets its own, which is not installed here
 
-from papers.arguments import PAPERS, parser
+from papers import PAPERS
+from papers.arguments import parser
 
 if TYPE_CHECKING:
     from papers.core.study import Study

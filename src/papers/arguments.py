@@ -7,7 +7,8 @@ import os
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-PAPERS = ("qp", "pep", "rep", "pesc")
+from papers import PAPERS
+
 STUDIES = {
     "limits": "compare Power EP's limits with FITC and VFE",
     "dense": "compare sparse EP at M = N with dense EP (ionosphere)",

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers import PAPERS
 from papers.core.study import RUN
 from papers.evidence.files import read_yaml
 from papers.evidence.jobs import Job, Record
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     Config = Mapping[str, Any]
 
 SCHEMA = CHECKOUT / "workflow" / "schemas" / "config.schema.yaml"
-PAPERS = (qp, pep, rep, pesc)
+JOBS = dict(zip(PAPERS, (qp, pep, rep, pesc), strict=True))
+"""Paper -> module that lists its jobs."""
 COMMITTED = Path("results")
 """Folder of the committed records."""
 
@@ -129,21 +131,20 @@ def asked(config: Config) -> Asked:
     """
     check(config)
     jobs: dict[str, Job] = {}
-    for paper in PAPERS:
+    for paper in JOBS.values():
         wanted = list(paper.jobs(config))
         for job in itertools.chain(wanted, *(job.chain() for job in wanted)):
             jobs.setdefault(job.path, job)
     names = {job.record for job in jobs.values()}
     used = {record.name: record for record in records(config) if record.name in names}
-    named = dict(zip(("qp", "pep", "rep", "pesc"), PAPERS, strict=True))
-    shown = named if "qp" in config else {"pep": pep}
+    shown = JOBS if "qp" in config else {"pep": pep}
     artifacts = {name: (paper.tables(config), paper.figures(config)) for name, paper in shown.items()}
     return Asked(jobs, used, artifacts, qp.bases(config), config)
 
 
 def records(config: Config) -> list[Record]:
     """Everything that files of jobs are folded into, with what a configuration says about it."""
-    return [record for paper in PAPERS for record in paper.records(config)]
+    return [record for paper in JOBS.values() for record in paper.records(config)]
 
 
 def made(jobs: Iterable[Job], config: Config) -> Iterator[tuple[Job, Slice]]:
@@ -154,7 +155,7 @@ def made(jobs: Iterable[Job], config: Config) -> Iterator[tuple[Job, Slice]]:
     from papers.rep import reads as rep_reads
 
     of: dict[str, ModuleType] = {}
-    for paper, reads in zip(PAPERS, (qp_reads, pep_reads, rep_reads, pesc_reads), strict=True):
+    for paper, reads in zip(JOBS.values(), (qp_reads, pep_reads, rep_reads, pesc_reads), strict=True):
         of |= {record.name: reads for record in paper.records(config)}
     for job in jobs:
         lines = of[job.record].made_by(job) if job.record in of else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers import PAPERS
 from papers.evidence import audit, style
 from papers.pep import artifacts as pep
 from papers.pesc import artifacts as pesc
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from papers.evidence.parts import Written
-
-NAMES = ("qp", "pep", "rep", "pesc")
 
 
 def write_all(
@@ -50,13 +49,13 @@ def write_all(
         The folder has no records of the QP paper.
     """
     folders = tuple(map(Path, (records, tables, figures, published)))
-    papers = [write_paper(name, *folders) for name in NAMES]
+    papers = [write_paper(name, *folders) for name in PAPERS]
     audit.write([chapter for paper in papers for chapter in paper.audit], folders[1])
     return [line for paper in papers for line in paper.loud]
 
 
 def write_paper(name: str, records: Path, tables: Path, figures: Path, published: Path) -> Written:
-    """Write the tables and figures of one of `NAMES` (folders and errors as `write_all`)."""
+    """Write the tables and figures of one of `PAPERS` (folders and errors as `write_all`)."""
     if name in ("qp", "pep"):
         return {"qp": qp, "pep": pep}[name].write(records, tables, figures, published)
     return {"rep": rep, "pesc": pesc}[name].write(records, tables, figures)

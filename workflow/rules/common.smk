@@ -5,7 +5,7 @@ import sys
 
 from snakemake.exceptions import WorkflowError
 
-from papers import captions, data
+from papers import PAPERS, captions, data
 from papers.configuration import AUDIT, COMMITTED, PRINTED, asked, retype
 from papers.data import classification, own, regression, relaxed
 from papers.data.registry import load_registry
@@ -26,7 +26,6 @@ except ValueError as error:
     named = f" ({', '.join(map(os.path.relpath, workflow.configfiles))})" if workflow.configfiles else ""
     sys.exit(f"In the configuration{named}: {error}")
 
-PAPERS = ("qp", "pep", "rep", "pesc")
 NAME, ROWS, TABLES, FIGURES = (config[name] for name in ("name", "results", "tables", "figures"))
 KEEP = config.get("keep_records", False)  # the committed rows beside the new ones
 CHAPTERS = f"data/chapters/{NAME}-{content_hash([ROWS, TABLES, FIGURES])}"
