@@ -167,8 +167,8 @@ BANANA = Study(
     group=("alpha",),
     again=again,
 )
-"""A fit a line. ``pseudo``, ``data``: median distance to the boundary; ``outside``: pseudo-points outside the
-data's rectangle; ``error``: share of wrong training labels."""
+"""A row is a fit. ``pseudo``, ``data``: median distance to the boundary; ``outside``: pseudo-points outside
+the data's rectangle; ``error``: share of wrong training labels."""
 
 MAP = Study(
     "pep/banana_map.csv",
@@ -185,8 +185,8 @@ MAP = Study(
     group=("alpha",),
     again=map_again,
 )
-"""A point of the draw `SHOWN` a line. ``kind``: data (``label`` -1 or +1), start, pseudo, or boundary, whose
-pieces ``line`` numbers."""
+"""A row is a point of the draw `SHOWN`. ``kind``: data (``label`` -1 or +1), start, pseudo, or boundary, with
+``line`` the number of its piece."""
 
 
 def make(folder: Path) -> dict[str, Change]:
@@ -204,7 +204,7 @@ def make(folder: Path) -> dict[str, Change]:
 # The verdict
 
 STEP, COVERING = (claims.load()["PEP10"].margin[name] for name in ("ratio", "covering"))
-"""Of the ratio: a fall along alpha that would matter; how far from 1 it may be if points cover the data."""
+"""A fall of the ratio along alpha that matters; its largest distance from 1 if points cover the data."""
 
 RATIO = "ratio: median distance to the boundary, pseudo-points / data"
 TEST = (

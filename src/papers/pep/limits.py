@@ -145,7 +145,7 @@ LIMITS = Study(
     group=("problem",),
     again=again,
 )
-"""A comparison a line; ``limit``: FITC, VFE, one pass (F.4) or one pass (full step); ``difference``: the
+"""A row is a comparison; ``limit``: FITC, VFE, one pass (F.4) or one pass (full step); ``difference``: the
 largest, relative."""
 
 

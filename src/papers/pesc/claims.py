@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CLAIMS = of_paper("PESC")
 
 PROTOCOL = "corrected"
-"""Six equations are (docs/paper-entropy-search.md); as printed, variances are negative."""
+"""Six equations are corrected (docs/paper-entropy-search.md); as printed, variances are negative."""
 
 ACCURATE, CONVERGED = (CLAIMS[name].margin["share"] for name in ("PESC1", "PESC2"))
 """Shares of the problems that the claims ask for."""
@@ -120,7 +120,7 @@ BESIDE = {
     "_q": "EP alone (34)",
     "_last": "last factor alone (35-37)",
 }
-"""Suffix of the errors -> what they are of, beside those of the predictive moments."""
+"""Suffix of further errors, after those of the predictive moments -> description."""
 
 
 def _predictive(lines: pd.DataFrame) -> list[Block]:

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from papers.evidence.verification.outcome import Context, Outcome
 
 COLUMNS = ("problem", "repeat", "rule", "evaluations", "observed_gap", "recommended_gap", "confident")
-"""After so many evaluations: the best feasible value observed minus the minimum, and the objective at the
+"""Values after ``evaluations``: the best feasible value observed minus the minimum, and the objective at the
 recommended place minus the minimum; empty where no observation, or not the place, is feasible."""
 
 RULES = ("pesc", "improvement", "random")
 CHAOTIC, INITIAL = "pesc", 5
-"""Of this rule, after the evaluations all begin with: 1e-16 in a value moves a later place by 1e-2."""
+"""Rule whose later evaluations are chaotic: 1e-16 in a value moves a later place by 1e-2."""
 
 EVERY = 5
 LENGTHSCALE, FEATURES, GRID = 0.25, 300, 120

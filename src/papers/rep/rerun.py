@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     Made = Iterator[tuple[Line, Sequence[Outcome] | str]]
 
 ROUNDING = 1e-4
-"""Largest relative difference of a lengthscale from that of the grid of which a file has some digits."""
+"""Largest relative difference between a lengthscale of the grid and its rounded value in a file."""
 
 ROUNDED = 0.5 * 10.0**-boundary.DECIMALS
-"""Largest difference of a probability that a file has so many decimals of."""
+"""Largest difference between a probability and its rounded value in a file."""
 
 ENGINE = "a long run of the engine is chaotic"
 CHAOTIC = {
@@ -45,7 +45,7 @@ CHAOTIC = {
     "rep-as-described": "relaxations searched to the end jump, and a rounding decides where",
 }
 FEW = {"ep-engine": 50, "rep-engine": 50, "rep-as-described": 1}
-"""Method -> why runs of more than so many sweeps may end elsewhere: the last bit of a lengthscale does it."""
+"""Method -> sweeps after which runs may end elsewhere: the last bit of a lengthscale suffices."""
 
 SIGMAS = 4.0
 CHAINS = "chains part after a rounding, and agree to the Monte-Carlo error"

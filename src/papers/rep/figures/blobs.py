@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PER_ROW = 5
 FLIPS, SPLIT = 0.2, 0
-"""Of the maps; the curves are of the same split."""
+"""Share of flips and split of the maps; the curves are of the same split."""
 SHOWN = (
     ("ep", "ep-damped", "pep"),
     ("rep-normalised", "rep-unnormalised", "rep-printed", "rep-as-described"),
