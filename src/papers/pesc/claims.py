@@ -114,7 +114,7 @@ def _converged(lines: pd.DataFrame) -> list[Block]:
     ]
 
 
-BESIDE = {
+FURTHER = {
     "_away": "away from x*",
     "_exact": "g exact in the last factor",
     "_q": "EP alone (34)",
@@ -134,6 +134,6 @@ def _predictive(lines: pd.DataFrame) -> list[Block]:
     )
     remark = "; ".join(filter(None, [remark, _not_compared(lines)]))
     shares = _shares(lines, within(lines), WITHIN, ACCURATE)
-    for suffix, description in BESIDE.items():
+    for suffix, description in FURTHER.items():
         shares += _shares(lines, within(lines, suffix), f"{WITHIN}, {description}", ACCURATE, SHOWN)
     return [Block("at random inputs, by tolerances of ours", TOLERANCES, tuple(shares), remark)]
