@@ -1,4 +1,4 @@
-"""PEP10 and figure 23: where the pseudo-points go on a made-up binary set in the plane.
+"""PEP10 and figure 23: the positions of the pseudo-points on a made-up binary set in the plane.
 
 The banana set in the paper [Bui et al. 2017, appendix I.3] has no licence that we know of. This set has two
 interlocking crescents, with noise that lets them overlap:

@@ -54,7 +54,7 @@ class Kind(NamedTuple):
 
 
 def gramacy(repeat: int) -> Problem:
-    """min x1 + x2 where 1.5 <= x1 + 2 x2 + sin(2 pi (x1^2 - 2 x2)) / 2 and x1^2 + x2^2 <= 1.5."""
+    """Return min x1 + x2 where 1.5 <= x1 + 2 x2 + sin(2 pi (x1^2 - 2 x2)) / 2 and x1^2 + x2^2 <= 1.5."""
 
     def sinusoid(x: np.ndarray) -> float:
         return x[0] + 2.0 * x[1] + 0.5 * np.sin(2.0 * np.pi * (x[0] ** 2 - 2.0 * x[1])) - 1.5
