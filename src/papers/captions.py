@@ -128,7 +128,7 @@ KINDS = {
     "ranks": "mean rank of each power",
     "wins": "how often one power beats another, by data set",
 }
-"""Last word of a table's name -> what it selects of the table without this word."""
+"""Last word of a table's name -> the selection that it makes from the table without this word."""
 
 HEAD = """\
 # Tables and figures

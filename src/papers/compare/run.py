@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FOLDS, MOST_SAMPLED = 10, 1000
 FRACTION, CHAINS = 0.7, 64
-"""Of the sampler: power of EP's sites in its reference, as for the QP paper, and number of chains."""
+"""The sampler's power of EP's sites in its reference, as for the QP paper, and number of chains."""
 Row = dict[str, Any]
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 WIDTH = 108
 TAG = re.compile(r"<(?=[A-Za-z/!?])")
-"""What Markdown would take for the beginning of HTML, as in the reason of a fit that failed."""
+"""Text that Markdown would read as the beginning of HTML, as in the reason of a fit that failed."""
 
 
 def grid(header: Sequence[str], align: str, cells: Iterable[Sequence[str]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The Power-EP paper: from its experiments to tables, figures and verdicts.
+"""The Power-EP paper: experiments, tables, figures and verdicts.
 
 ``regression``, ``classification``, ``digits.training``, ``toy``
     the experiments (``made_up``, ``data_sets``: their sets); ``jobs`` lists the jobs of a configuration,

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     Compared = dict[Study, dict[str, pd.DataFrame]]
 
 FIGURES = "pep"
-"""Folder of the figures; those of a protocol that is not `tables.About.plain` are in one of their own."""
+"""Folder of the figures; protocols other than `tables.About.plain` have a folder of their own."""
 
 KINDS = {
     REGRESSION: (tables.REGRESSION, tuple(SEARCHES)),
     CLASSIFICATION: (tables.CLASSIFICATION, PROTOCOLS),
 }
-"""Study of compared fits -> what they are called, and its protocols."""
+"""Study of compared fits -> its `tables.About`, and its protocols."""
 
 CAPTIONS = {
     **figures.CAPTIONS,
@@ -46,7 +46,7 @@ CAPTIONS = {
     **dense.CAPTIONS,
     **digits_results.CAPTIONS,
 }
-"""Figure -> what is printed under it."""
+"""Figure -> caption."""
 
 
 def write(records: Path, tables_folder: Path, figures_folder: Path, published_folder: Path) -> Written:

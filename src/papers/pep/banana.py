@@ -1,4 +1,4 @@
-"""PEP10 and figure 23: where the pseudo-points go on a made-up binary set in the plane.
+"""PEP10 and figure 23: the positions of the pseudo-points on a made-up binary set in the plane.
 
 The banana set in the paper [Bui et al. 2017, appendix I.3] has no licence that we know of. This set has two
 interlocking crescents, with noise that lets them overlap:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from papers.evidence.comparisons import Rule
 
 ALPHAS, M, N, SEEDS = (0.0, 0.5, 1.0), 20, 400, 40
-GRID, SHOWN = 121, 0
+GRID, MAPPED_SEED = 121, 0
 """Points of the grid a side; the draw whose map is drawn."""
 
 
@@ -142,7 +142,7 @@ def map_again(lines: pd.DataFrame, context: Context) -> MadeAgain:
     by_place = context._replace(study=replace(MAP, key=("alpha", "kind", "place")))
     recorded = context.every.assign(place=context.every.groupby(["alpha", "kind"]).cumcount())
     for alpha, chosen in recorded.loc[lines.index].groupby("alpha"):
-        today = pd.DataFrame(map_of(alpha, fit(SHOWN, alpha)))
+        today = pd.DataFrame(map_of(alpha, fit(MAPPED_SEED, alpha)))
         rows = today.assign(place=today.groupby("kind").cumcount()).to_dict("records")
         yield from matched(chosen, by_place, rows)
 
@@ -172,8 +172,8 @@ BANANA = Study(
     group=("alpha",),
     again=again,
 )
-"""A fit a line. ``pseudo``, ``data``: median distance to the boundary; ``outside``: pseudo-points outside the
-data's rectangle; ``error``: share of wrong training labels."""
+"""A row is a fit. ``pseudo``, ``data``: median distance to the boundary; ``outside``: pseudo-points outside
+the data's rectangle; ``error``: share of wrong training labels."""
 
 MAP = Study(
     "pep/banana_map.csv",
@@ -191,8 +191,8 @@ MAP = Study(
     group=("alpha",),
     again=map_again,
 )
-"""A point of the draw `SHOWN` a line. ``kind``: data (``label`` -1 or +1), start, pseudo, or boundary, whose
-pieces ``line`` numbers."""
+"""A row is a point of draw `MAPPED_SEED`. ``kind``: data (``label`` -1 or +1), start, pseudo, or boundary,
+with ``line`` the number of its piece."""
 
 
 def make(folder: Path) -> dict[str, Change]:
@@ -203,14 +203,14 @@ def make(folder: Path) -> dict[str, Change]:
         for alpha in ALPHAS:
             drawn = fit(seed, alpha)
             fits.append(line_of(seed, alpha, drawn))
-            points += map_of(alpha, drawn) if seed == SHOWN else []
+            points += map_of(alpha, drawn) if seed == MAPPED_SEED else []
     return records.put(folder, {BANANA: fits, MAP: points}, keep=False)
 
 
 # The verdict
 
 STEP, COVERING = (claims.load()["PEP10"].margin[name] for name in ("ratio", "covering"))
-"""Of the ratio: a fall along alpha that would matter; how far from 1 it may be if points cover the data."""
+"""A fall of the ratio along alpha that matters; its largest distance from 1 if points cover the data."""
 
 RATIO = "ratio: median distance to the boundary, pseudo-points / data"
 TEST = (
@@ -281,7 +281,7 @@ def draw(frame: pd.DataFrame, points: pd.DataFrame, folder: Path) -> None:
         _distances(panels[-1], frame)
         sizes = f"N = {frame['n'].iloc[0]}, M = {frame['m'].iloc[0]}"
         figure.suptitle(f"Pseudo-points and decision boundary of a made-up set, {sizes}", fontsize=9.0)
-        subtitle = f"draw {SHOWN} of {frame['seed'].nunique()}, and the distances of all"
+        subtitle = f"draw {MAPPED_SEED} of {frame['seed'].nunique()}, and the distances of all"
         looks.below(figure, f"{subtitle}; searches {stopped(frame)}")
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 PAPER, MADE_UP = "pep", "banana"
 POINTS, DRAWN, NOISE = 400, 20, 0.3
-"""Of the made-up sets: their size, how many there are, standard deviation around the crescents."""
+"""Size and number of the made-up sets, and the standard deviation around their crescents."""
 SCORES = ("nlml", "error", "nll")
 NAMES = ("dataset", "protocol", "split", "alpha", "m")
 """Fields that name a record."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 EXPERIMENT = ["dataset", "split", "m"]
 ALL = "all"
-"""Instead of a data set: over all of them."""
+"""Value in place of a data set's name: all data sets."""
 
 
 def wide(fits: pd.DataFrame, score: Score) -> pd.DataFrame:

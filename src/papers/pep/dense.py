@@ -125,7 +125,7 @@ DENSE = Study(
     group=("data",),
     again=again,
 )
-"""One of `QUANTITIES` a line; ``difference``: relative to the larger of 1 and the dense one."""
+"""A row is one of `QUANTITIES`; ``difference``: relative to the larger of 1 and the dense one."""
 
 
 def make(folder: Path, mirror: str | None = None) -> dict[str, Change]:

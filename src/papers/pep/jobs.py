@@ -29,7 +29,7 @@ REGRESSION, CLASSIFICATION, TOY, DIGITS = (
 
 RECORDS = "papers.pep.records"
 VB = "tilted.inference.vb"
-"""Found by name at power 0, so that no closure of the experiments holds it."""
+"""Module found by name at power 0, so that no closure of the experiments contains it."""
 
 
 def jobs(config: Config) -> Iterator[Job]:

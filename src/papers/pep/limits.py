@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 SIZES = {"small": (40, 2, 4), "middle": (120, 3, 15), "large": (300, 5, 40)}
 """Problem -> data, dimensions, pseudo-points."""
 
-FITC, VFE, PRINTED, WHOLE = "FITC", "VFE", "one pass (F.4)", "one pass (full step)"
+FITC, VFE, PRINTED, FULL_STEP = "FITC", "VFE", "one pass (F.4)", "one pass (full step)"
 POWERS = (1e-2, 1e-4, 1e-6, 1e-8, 0.0)
 PASSES = (0.1, 0.5, 0.8, 1.0)
 NOISE, N_TEST, SEED = 0.1, 50, 0
@@ -78,7 +78,7 @@ def problem_lines(problem: str) -> Iterator[dict[str, Any]]:
         for quantity, a, b in zip(("evidence", "mean", "variance"), sparse_values, dense_values, strict=True):
             yield line(alpha, limit, quantity, relative_difference(a, b))
     for alpha in PASSES:
-        for limit in (PRINTED, WHOLE):
+        for limit in (PRINTED, FULL_STEP):
             yield line(alpha, limit, "sites", one_pass(kernel, X, y, Z, alpha, limit))
 
 
@@ -145,7 +145,7 @@ LIMITS = Study(
     group=("problem",),
     again=again,
 )
-"""A comparison a line; ``limit``: FITC, VFE, one pass (F.4) or one pass (full step); ``difference``: the
+"""A row is a comparison; ``limit``: FITC, VFE, one pass (F.4) or one pass (full step); ``difference``: the
 largest, relative."""
 
 
@@ -178,7 +178,7 @@ def recovered(frame: pd.DataFrame | None) -> list[Block]:
     test = f"{TEST}; α in {', '.join(f'{a:g}' for a in sorted(PASSES))} for one pass"
     return [
         Block("direct computation", test, (*reached, *_passes(frame, PRINTED)), best=-math.inf),
-        Block("one pass with the full step", TEST, tuple(_passes(frame, WHOLE)), best=-math.inf),
+        Block("one pass with the full step", TEST, tuple(_passes(frame, FULL_STEP)), best=-math.inf),
     ]
 
 

@@ -37,7 +37,7 @@ CLAIMS: dict[str, tuple[Slice, ...]] = {
     "PEP10": (Slice(BANANA),),
     "PEP11": (Slice(DIGITS),),
 }
-"""Claim -> what it is judged by."""
+"""Claim -> the rows that it needs."""
 
 DRAWN: tuple[tuple[Callable[[str], bool], tuple[Study, ...]], ...] = (
     (lambda name: name in figures.REGRESSION, (REGRESSION,)),
@@ -47,7 +47,7 @@ DRAWN: tuple[tuple[Callable[[str], bool], tuple[Study, ...]], ...] = (
     (lambda name: name in dense.CAPTIONS, (DENSE,)),
     (lambda name: name in digits_results.CAPTIONS, (DIGITS,)),
 )
-"""Whether a figure is drawn of some studies."""
+"""Pairs of a test of a figure's name and the studies that the figure needs."""
 
 
 def figure(name: str) -> tuple[Slice, ...]:
@@ -111,4 +111,4 @@ STUDIES: dict[str, Callable[[Path, str | None], dict[str, Change]]] = {
     DENSE.file: dense.make,
     BANANA.file: lambda folder, mirror: banana.make(folder),
 }
-"""Record that no job makes -> how it is made in a folder of records, with a mirror of raw data."""
+"""Record without a job -> function that writes it into a folder of records, with a mirror of raw data."""

@@ -43,7 +43,7 @@ VARIANCE, JITTER = 1.0, 1e-6
 SEARCH = Search(max_iterations=2000)
 DESCRIBED, CONVERGED = "as-described", "converged"
 SEARCHES = {DESCRIBED: SEARCH, CONVERGED: Search(method="bfgs", max_iterations=6000)}
-"""By protocol. The largest need of evaluations that was seen with up to 50 pseudo-points is 2961."""
+"""By protocol. The largest observed number of evaluations with up to 50 pseudo-points is 2961."""
 
 NAMES = ("dataset", "protocol", "split", "alpha", "m", "start")
 """Fields that name a record."""

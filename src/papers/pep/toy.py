@@ -236,7 +236,7 @@ ERRORS = {
 }
 """Panels of figures 9 and 10: score -> its heading, and its mean if the function were known."""
 
-PARTS = {"train": ("training part", style.CYCLE[0]), "test": ("test part", style.CYCLE[1])}
+MARKS = {"train": ("training part", style.CYCLE[0]), "test": ("test part", style.CYCLE[1])}
 DASHED: dict[str, Any] = {"color": "black", "linestyle": (0, (5, 3)), "linewidth": 0.7}
 DASH: dict[str, Any] = {"linestyle": "", "marker": "_", "markersize": 6.0, "markeredgewidth": 0.9}
 ROOM = 0.06
@@ -303,7 +303,7 @@ def train_and_test(frame: pd.DataFrame, n: int, stem: Path) -> None:
     place = dict(zip(order, range(1, len(order) + 1), strict=True))
     with style.drawing(stem, (6.9, 3.0)) as figure:
         for axes, (score, (heading, best)) in zip(figure.subplots(1, 2), ERRORS.items(), strict=True):
-            for name, (_, kind) in PARTS.items():
+            for name, (_, kind) in MARKS.items():
                 column = f"{score}_{name}"
                 _dots(axes, learned.index.map(place), learned[column], *kind)
                 axes.plot(true.index.map(place), true[column], color=style.GREY, zorder=2, **DASH)
@@ -315,7 +315,7 @@ def train_and_test(frame: pd.DataFrame, n: int, stem: Path) -> None:
             axes.set_xlabel("synthetic set, by test error")
             axes.set_xlim(0.3, len(order) + 0.7)
         figure.suptitle(f"Exact regression with {n} training points", fontsize=9.0)
-        labels = dict(PARTS.values()) | {"the same, true hyperparameters": (style.GREY, "_")}
+        labels = dict(MARKS.values()) | {"the same, true hyperparameters": (style.GREY, "_")}
         handles = [*_handles(labels), style.line("the noise alone", **DASHED)]
         looks.below(figure, coverage(of_size), handles)
 

@@ -46,8 +46,8 @@ the share of moments within both tolerances.
 acquisition function in nats: the largest error, the largest true value, and by how much the truth at its
 maximum falls short of that."""
 
-_OTHERS = ("noise", "lengthscale", "worst_distance", "within")
-NUMBERS = tuple(name for name in COLUMNS if name in _OTHERS or "_error" in name or "acquisition" in name)
+_PLAIN = ("noise", "lengthscale", "worst_distance", "within")
+NUMBERS = tuple(name for name in COLUMNS if name in _PLAIN or "_error" in name or "acquisition" in name)
 FAMILIES = tuple((dimension, K) for dimension in (1, 2) for K in (1, 2))
 MEASURED = 15
 """Problems of the jobs whose cost was measured (`papers.plan`)."""

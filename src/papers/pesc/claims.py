@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CLAIMS = of_paper("PESC")
 
 PROTOCOL = "corrected"
-"""Six equations are (docs/paper-entropy-search.md); as printed, variances are negative."""
+"""Six equations are corrected (docs/paper-entropy-search.md); as printed, variances are negative."""
 
 ACCURATE, CONVERGED = (CLAIMS[name].margin["share"] for name in ("PESC1", "PESC2"))
 """Shares of the problems that the claims ask for."""
@@ -114,13 +114,13 @@ def _converged(lines: pd.DataFrame) -> list[Block]:
     ]
 
 
-BESIDE = {
+FURTHER = {
     "_away": "away from x*",
     "_exact": "g exact in the last factor",
     "_q": "EP alone (34)",
     "_last": "last factor alone (35-37)",
 }
-"""Suffix of the errors -> what they are of, beside those of the predictive moments."""
+"""Suffix of further errors, after those of the predictive moments -> description."""
 
 
 def _predictive(lines: pd.DataFrame) -> list[Block]:
@@ -134,6 +134,6 @@ def _predictive(lines: pd.DataFrame) -> list[Block]:
     )
     remark = "; ".join(filter(None, [remark, _not_compared(lines)]))
     shares = _shares(lines, within(lines), WITHIN, ACCURATE)
-    for suffix, description in BESIDE.items():
+    for suffix, description in FURTHER.items():
         shares += _shares(lines, within(lines, suffix), f"{WITHIN}, {description}", ACCURATE, SHOWN)
     return [Block("at random inputs, by tolerances of ours", TOLERANCES, tuple(shares), remark)]

@@ -33,7 +33,7 @@ N = 300
 
 CONSTRAINTS = (1, 2, 3)
 MOST, LOG10_SD, CORRELATED = 2.0, 0.5, 0.9
-"""Means are at most so far from 0, sds within 10 to the power of -+ this, correlations at most so large."""
+"""Largest size of a mean, of log10 of a standard deviation, and of a correlation."""
 
 PANELS, NODES, REACH = 256, 16, 12.0
 """Panels between -+ ``REACH`` standard deviations, half of them below 0."""

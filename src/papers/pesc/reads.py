@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from papers.evidence.jobs import Job
 
 CLAIMS: dict[str, tuple[Slice, ...]] = dict.fromkeys(OF_PAPER, (Slice(ACCURACY),))
-"""Claim -> what it is judged by."""
+"""Claim -> the rows that it needs."""
 
 
 def figure(name: str) -> tuple[Slice, ...]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from papers.evidence.verification.outcome import Context, Outcome
 
 COLUMNS = ("problem", "repeat", "rule", "evaluations", "observed_gap", "recommended_gap", "confident")
-"""After so many evaluations: the best feasible value observed minus the minimum, and the objective at the
+"""Values after ``evaluations``: the best feasible value observed minus the minimum, and the objective at the
 recommended place minus the minimum; empty where no observation, or not the place, is feasible."""
 
 RULES = ("pesc", "improvement", "random")
@@ -53,7 +53,7 @@ class Kind(NamedTuple):
 
 
 def gramacy(repeat: int) -> Problem:
-    """min x1 + x2 where 1.5 <= x1 + 2 x2 + sin(2 pi (x1^2 - 2 x2)) / 2 and x1^2 + x2^2 <= 1.5."""
+    """Return min x1 + x2 where 1.5 <= x1 + 2 x2 + sin(2 pi (x1^2 - 2 x2)) / 2 and x1^2 + x2^2 <= 1.5."""
 
     def sinusoid(x: np.ndarray) -> float:
         return x[0] + 2.0 * x[1] + 0.5 * np.sin(2.0 * np.pi * (x[0] ** 2 - 2.0 * x[1])) - 1.5

@@ -115,7 +115,7 @@ def accuracy_cells(table: pd.DataFrame) -> Cells:
 
 
 CAUSES = ("EP", "last factor", "both", "sum", "too few draws")
-"""Of a moment outside the tolerances; without enough draws no moment could be compared."""
+"""Causes of a moment outside the tolerances; without enough draws no moment could be compared."""
 
 
 def outside(lines: pd.DataFrame) -> pd.DataFrame:

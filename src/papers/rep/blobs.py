@@ -18,10 +18,10 @@ from scipy.stats import multivariate_normal
 from papers.data.relaxed import flipped
 
 CENTRE = np.zeros(2)
-"""Of class +1, whose variances are 1."""
+"""Mean of class +1, whose variances are 1."""
 CENTRES = np.array([[-3.0, -1.0], [3.0, -1.0]])
 VARIANCES = np.array([0.5, 2.0])
-"""Of both components of class -1."""
+"""Variances of both components of class -1."""
 N_TRAIN_PER_CLASS, N_TEST = 200, 39600
 TRAIN, NOISE, TEST = 1, 2, 3
 REACH = 12.0  # half-width of the square that holds all but 1e-14 of the mass

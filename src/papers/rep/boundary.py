@@ -23,7 +23,7 @@ BAYES = "bayes"
 """The best classifier, which knows the densities."""
 
 DECIMALS = 4
-"""Of a probability."""
+"""Decimals of a recorded probability."""
 
 COLUMNS = ("flips", "split", "method", "value", "lengthscale", "outcome", "sweeps", "x", "y", "probability")
 """``probability`` that the true label at (x, y) is +1; the exact one of `BAYES`."""

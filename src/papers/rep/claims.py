@@ -35,7 +35,7 @@ FEWEST = int(CLAIMS["REP3"].margin["fewest"])
 EP, PEP, SPAM = "ep", "pep", "spam"
 UCI = ("heart", "pima", "diabetes", "haberman")
 NAMES = {"heart": "Heart", "pima": "Pima", "diabetes": "Diabetes", "haberman": "Haberman", SPAM: "Spam"}
-BESIDE = ("ep-damped", "ep-engine")
+FURTHER = ("ep-damped", "ep-engine")
 BY_ENGINE = ("ep-engine", "rep-engine")
 T_TEST = "paired t over splits, Holm"
 
@@ -90,7 +90,7 @@ def errors(fits: pd.DataFrame, protocol: Protocol, cells: Sequence[Cell]) -> lis
     favour = protocol.favouring("reading whose verdict favours each row most")
     blocks = [
         _compared(fits, cells, f"against EP and Power EP{favour}", (EP, PEP), protocol.rep),
-        _compared(fits, cells, "against damped EP and the engine's EP", BESIDE, protocol.rep),
+        _compared(fits, cells, "against damped EP and the engine's EP", FURTHER, protocol.rep),
     ]
     if len(protocol.rep) > 1:
         ep, rep = BY_ENGINE
@@ -201,7 +201,7 @@ def converges(fits: pd.DataFrame, protocol: Protocol) -> list[Block]:
         counts.append(_always(cell, runs[best], best))
         counts += [_sometimes(cell, runs[name], name) for name in (EP, PEP)]
         drafts += [_fewer(cell, runs[name], runs[best], name) for name in (EP, PEP)]
-        extra_lines += [_shown(cell, runs[name], name) for name in (*BESIDE, BY_ENGINE[1])]
+        extra_lines += [_shown(cell, runs[name], name) for name in (*FURTHER, BY_ENGINE[1])]
     test = "counts; sweeps: paired t over sets on which both converged, Holm"
     name = f"made-up set{protocol.favouring('reading that converges most often')}"
     sweeps = [_undecided(line) for line in tested(drafts)]

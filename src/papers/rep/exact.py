@@ -39,7 +39,7 @@ ERRORS = ("mean_error", "variance_error", "wrong_sign")
 MEASURED = ("lengthscale", *ERRORS, "r_hat_max", "bulk_size_min", "monte_carlo_error", "seconds")
 """``mean_error``: root mean square difference of latent means, in exact sds; ``variance_error``: the same of
 log variances; ``wrong_sign``: share of training points whose means differ in sign; ``monte_carlo_error``:
-what ``mean_error`` would be of an exact method."""
+the expected ``mean_error`` of an exact method."""
 
 
 class Truth(NamedTuple):

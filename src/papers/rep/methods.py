@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tilted.posteriors.dense import Dense, DenseState
 
 TOLERANCE = 1e-3
-"""Of the change of the weights in a sweep, the paper's; for the engine, of its own residual."""
+"""The paper's limit on the change of the weights in a sweep; for the engine, on its own residual."""
 
 MAX_SWEEPS = 100
 ENGINE = Options(tolerance=TOLERANCE)

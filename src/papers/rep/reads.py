@@ -27,7 +27,7 @@ CLAIMS: dict[str, tuple[Slice, ...]] = {
     "REP5": (Slice(FITS, {"dataset": UCI, **ONCE}),),
     "REP6": (Slice(FITS, {"dataset": (SPAM,), **ONCE}),),
 }
-"""Claim -> what it is judged by."""
+"""Claim -> the rows that it needs."""
 
 
 def figure(name: str) -> tuple[Slice, ...]:

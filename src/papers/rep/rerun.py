@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from papers.evidence.verification.outcome import Again, Context, Outcome
 
     Line = dict[str, Any]
-    Made = Iterator[tuple[Line, Sequence[Outcome] | str]]
+    Repeated = Iterator[tuple[Line, Sequence[Outcome] | str]]
 
 ROUNDING = 1e-4
-"""Largest relative difference of a lengthscale from that of the grid of which a file has some digits."""
+"""Largest relative difference between a lengthscale of the grid and its rounded value in a file."""
 
 ROUNDED = 0.5 * 10.0**-boundary.DECIMALS
-"""Largest difference of a probability that a file has so many decimals of."""
+"""Largest difference between a probability and its rounded value in a file."""
 
 ENGINE = "a long run of the engine is chaotic"
 CHAOTIC = {
@@ -45,7 +45,7 @@ CHAOTIC = {
     "rep-as-described": "relaxations searched to the end jump, and a rounding decides where",
 }
 FEW = {"ep-engine": 50, "rep-engine": 50, "rep-as-described": 1}
-"""Method -> why runs of more than so many sweeps may end elsewhere: the last bit of a lengthscale does it."""
+"""Method -> sweeps after which runs may end elsewhere: the last bit of a lengthscale suffices."""
 
 SIGMAS = 4.0
 CHAINS = "chains part after a rounding, and agree to the Monte-Carlo error"
@@ -53,7 +53,7 @@ CHAINS = "chains part after a rounding, and agree to the Monte-Carlo error"
 
 def _each(
     outcomes_of: Callable[[Line, Context], list[Outcome]], lines: pd.DataFrame, context: Context
-) -> Made:
+) -> Repeated:
     """Repeat rows one by one."""
     for line in lines.to_dict("records"):
         yield line, outcomes_of(line, context)
@@ -120,7 +120,7 @@ again_choices = partial(_each, _of_choice)
 again_points = partial(_each, _of_points)
 
 
-def again_exact(lines: pd.DataFrame, context: Context) -> Made:
+def again_exact(lines: pd.DataFrame, context: Context) -> Repeated:
     """Compare methods with the exact posterior, sampled anew (a minute) once for each training set."""
     for line in lines.to_dict("records"):
         where = line["flips"], line["split"], _unrounded(line["lengthscale"], 2)
@@ -138,7 +138,7 @@ def _is_within_monte_carlo(line: Line, made: Line) -> bool:
     return all(abs(made[name] - line[name]) <= margin for name in exact.ERRORS)
 
 
-def again_boundary(lines: pd.DataFrame, context: Context) -> Made:
+def again_boundary(lines: pd.DataFrame, context: Context) -> Repeated:
     """Repeat the probabilities at places of a picture; each inference runs once for all its places."""
     picture = ["flips", "split", "method", "value", "lengthscale"]
     for (flips, split, method, value, lengthscale), of_picture in lines.groupby(picture, dropna=False):

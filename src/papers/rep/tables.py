@@ -44,7 +44,7 @@ within 100 (made-up set) or 40 sweeps; the engine has 1000, which are cheaper. A
 Uns., has no scores, and is named below. Sweeps: median of the runs that converged. Error (mean and sd over
 splits) and NLL are of the test part, of every other run at its last proper posterior. Length: chosen
 lengthscale; it and the parameter are chosen once for a data set."""
-ALIKE = """\
+LENGTHSCALE_LEGEND = """\
 Errors by three-fold cross-validation on the training part of split 0, whence every method has its
 lengthscale: at its own, and at EP's (each with its best parameter there). How much of a difference between
 test errors is that choice; the folds are few, and one label more or less is no difference."""
@@ -56,7 +56,7 @@ RATES = f"""\
 The base set under likelihoods of several error rates ε: 0.2, as in the paper, and those of which it says the
 same. Nearer at: values of c or u at which both errors are below EP's by more than {100 * MARGIN:g} %; both at
 the value where they are smallest together, which no user could choose, divided by EP's."""
-BESIDE = """\
+EXACT_LEGEND = """\
 Root mean square errors of the latents at 400 training points, means in exact standard deviations and log
 variances; percent of the means with the wrong sign; what the mean's error would be of an exact method
 (Monte Carlo); largest R-hat. All at EP's lengthscale, on the one set on which parameters were chosen, where
@@ -195,7 +195,7 @@ def _alike(choices: pd.DataFrame, fits: pd.DataFrame) -> list[str]:
             row += [f"{lengthscale:.3g}", _best_error(tried[cell], lengthscale)]
         rows.append(row)
     header = ("Data", "Method", "Length", "Error, %", "EP's length", "Error there, %")
-    return [*ALIKE.splitlines(), "", *grid(header, "llrrrr", rows)] if rows else []
+    return [*LENGTHSCALE_LEGEND.splitlines(), "", *grid(header, "llrrrr", rows)] if rows else []
 
 
 def _best_error(tried: pd.DataFrame, lengthscale: float) -> str:
@@ -260,7 +260,7 @@ EXACT_COLUMNS = (
 def _exact(table: pd.DataFrame) -> list[str]:
     if table.empty:
         return []
-    return [*BESIDE.splitlines(), "", *render.markdown(EXACT_COLUMNS, table.itertuples())]
+    return [*EXACT_LEGEND.splitlines(), "", *render.markdown(EXACT_COLUMNS, table.itertuples())]
 
 
 def _wrapped(text: str) -> list[str]:

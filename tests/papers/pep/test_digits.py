@@ -36,7 +36,7 @@ def test_measurements_are_evenly_far_apart_in_their_logarithm():
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
 def test_a_run_learns_and_is_what_one_training_of_its_length_gives(digits, alpha):
     lines = list(mnist.run(digits, alpha, 8, 3, 60, SMALL))
-    assert [tuple(line) for line in lines] == [DIGITS.columns] * len(mnist.schedule(60))
+    assert [tuple(line) for line in lines] == [tuple(DIGITS.columns)] * len(mnist.schedule(60))
     assert {line["outcome"] for line in lines} == {"ok"}
     assert np.all(np.diff([line["seconds"] for line in lines]) > 0)
     assert lines[-1]["error"] < 0.15 and lines[-1]["log_likelihood"] > lines[0]["log_likelihood"] + 0.1
@@ -95,7 +95,7 @@ def test_a_training_that_fails_ends_with_its_reason(digits, monkeypatch, tmp_pat
     assert (
         lines[-1]["message"] == "no luck"
         and lines[-1]["error"] is None
-        and tuple(lines[-1]) == DIGITS.columns
+        and tuple(lines[-1]) == tuple(DIGITS.columns)
     )
     text = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
     assert len(text) == 3 and text[-1].endswith("no luck")
@@ -113,7 +113,7 @@ def test_a_measurement_that_fails_does_not_end_the_training(digits, monkeypatch)
     lines = list(mnist.run(digits, 0.5, 8, 0, 2, SMALL))
     assert [line["outcome"] for line in lines] == ["failed", "ok"]
     assert (lines[0]["error"], lines[0]["message"], lines[0]["skipped"]) == (None, "lost", 0)
-    assert tuple(lines[0]) == DIGITS.columns
+    assert tuple(lines[0]) == tuple(DIGITS.columns)
 
 
 @pytest.mark.parametrize("change", [{"alpha": 1.5}, {"m": 201}, {"steps": 0}])

@@ -24,7 +24,7 @@ class TestDense:
         return list(dense.study(Dataset("iono", "as-released", X, y, ("a", "b"), {})))
 
     def test_sparse_ep_is_dense_ep(self, lines):
-        assert len(lines) == 8 and all(tuple(line) == DENSE.columns for line in lines)
+        assert len(lines) == 8 and all(tuple(line) == tuple(DENSE.columns) for line in lines)
         assert all(line["converged"] and line["difference"] < 1e-6 for line in lines)
         assert {line["n"] for line in lines} <= set(range(50, 60))
 
@@ -73,12 +73,12 @@ class TestBanana:
 
     def test_a_line_and_its_map(self, drawn):
         line = banana.line_of(1, 1.0, drawn)
-        assert tuple(line) == BANANA.columns and (line["m"], line["n"]) == (8, 120)
+        assert tuple(line) == tuple(BANANA.columns) and (line["m"], line["n"]) == (8, 120)
         Z = drawn.fitted.posterior.pseudo.Z
         assert line["pseudo"] == np.median(banana.distances(Z, drawn.boundary))
         assert line["ratio"] == line["pseudo"] / line["data"] and 0 < line["error"] < 0.3
         points = list(banana.map_of(1.0, drawn))
-        assert all(tuple(point) == MAP.columns for point in points)
+        assert all(tuple(point) == tuple(MAP.columns) for point in points)
         kinds = [point["kind"] for point in points]
         assert [kinds.count(kind) for kind in ("data", "start", "pseudo")] == [120, 8, 8]
         assert kinds.count("boundary") == sum(map(len, drawn.boundary))

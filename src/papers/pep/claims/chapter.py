@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PROTOCOL = DESCRIBED
-"""The text is all there is; docs/paper-power-ep.md says what it leaves open. The study of dense EP is
+"""The paper's text is the only source; docs/paper-power-ep.md lists its gaps. The study of dense EP is
 `RELEASED`, and classifications where none were run."""
 
 HEADING = "Which claims of the Power-EP paper hold"

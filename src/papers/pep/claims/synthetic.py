@@ -36,7 +36,7 @@ SMALLEST = 5
 
 CLOSE_TO_ONE = ("0.8", "1")
 MARKEDLY = claims.load()["PEP2"].margin["part"]
-"""In the block beside PEP2 an overestimate is markedly less if it is below this part of the other."""
+"""In the second block of PEP2 an overestimate is markedly less if below this fraction of the largest."""
 
 BETTER = "paired t over data sets, Holm"
 STEPS = "95 % interval against minus the smallest effect that matters"

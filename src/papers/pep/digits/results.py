@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from papers.evidence.grid import Grid
 
 LEVELS = (0.05, 0.03)
-"""Shares of errors of which is said when a training reached them."""
+"""Shares of errors; the time at which a training reached each is reported."""
 
 
 class End(NamedTuple):
@@ -169,7 +169,7 @@ def _spread(values: pd.Series, middle: float, form: str) -> str:
 NUMBERS_OF_POINTS = (100, 200)
 VARIATIONAL = 0.0
 AS_FAST = claims.load()["PEP11"].margin["factor"]
-"""A training is as fast as another if it needs at most so many times its seconds; measurements are a factor
+"""A training is as fast as another if it needs at most this many times its seconds; measurements are a factor
 of 1.33 apart."""
 
 UNSAID = "the text says nothing of the outcome and the figures print no numbers"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Panel = tuple[str, pd.DataFrame, Score]
 
 COLUMNS = 4
-"""Panels beside each other where a panel is a data set."""
+"""Panels in a row of the figure if each panel is a data set."""
 
 DODGE = 1.025
 """Factor between the places of neighbouring powers at one M, so that error bars do not hide each other."""

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 MARKERS = "osD^vPX<>"
 POWERS = (0.0, 0.05, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
-"""The paper's, equally far apart in colour."""
+"""The paper's powers, equally far apart in colour."""
 
 BEYOND = 0.02
-"""Share of the points at either end that may lie outside of a panel; each panel says how many do."""
+"""Share of the points at either end that may lie outside of a panel; each panel states their number."""
 
 AXES = {
     "smse": "SMSE",
@@ -44,7 +44,7 @@ DIFFERENCES = {
 }
 SMALL_GREY: dict[str, Any] = {"fontsize": 6.0, "color": style.GREY}
 WIDE, NARROW = 2.2, 3.0
-"""How far apart, as a factor, numbers of pseudo-points are whose ticks have labels, by width of the panel."""
+"""Smallest factor between labelled ticks of pseudo-points, by width of the panel."""
 
 
 def colour(alpha: str) -> ColorType:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 PER_ROW = 5
 FLIPS, SPLIT = 0.2, 0
-"""Of the maps; the curves are of the same split."""
-SHOWN = (
+"""Share of flips and split of the maps; the curves are of the same split."""
+CURVE_PANELS = (
     ("ep", "ep-damped", "pep"),
     ("rep-normalised", "rep-unnormalised", "rep-printed", "rep-as-described"),
 )
@@ -137,9 +137,9 @@ def changes(curves: pd.DataFrame, fits: pd.DataFrame, stem: Path) -> None:
     fits, curves = followed(fits), followed(curves)
     rates = sorted(curves["flips"].unique())
     with style.drawing(stem, (7.2, 0.9 + 2.0 * len(rates))) as figure:
-        grid = figure.subplots(len(rates), len(SHOWN), sharex=True, sharey=True, squeeze=False)
+        grid = figure.subplots(len(rates), len(CURVE_PANELS), sharex=True, sharey=True, squeeze=False)
         for row, flips in zip(grid, rates, strict=True):
-            for axes, methods in zip(row, SHOWN, strict=True):
+            for axes, methods in zip(row, CURVE_PANELS, strict=True):
                 for method in looks.present(curves, methods):
                     curve, fit = (
                         table[(table["flips"] == flips) & (table["method"] == method)]
@@ -155,7 +155,7 @@ def changes(curves: pd.DataFrame, fits: pd.DataFrame, stem: Path) -> None:
             row[0].set_ylabel("change of the weights")
         for axes in grid[-1]:
             axes.set_xlabel("sweep")
-        drawn = [name for methods in SHOWN for name in looks.present(curves, methods)]
+        drawn = [name for methods in CURVE_PANELS for name in looks.present(curves, methods)]
         handles = [looks.line_handle(name, marker="", linestyle=_dashes(name)) for name in drawn]
         figure.legend(handles=[*handles, *_change_handles()], loc="outside lower center", ncols=4)
 

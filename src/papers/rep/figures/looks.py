@@ -51,7 +51,7 @@ EDGE: dict[str, Any] = {"edgecolor": "black", "linewidth": 0.5}
 CAPS: dict[str, Any] = {"capsize": 1.8, "capthick": 0.9}
 CROSS: dict[str, Any] = {"marker": "x", "markersize": 3.6, "markeredgewidth": 0.9}
 ROOM = 0.26
-"""Half of what the runs of a method take of its row."""
+"""Half of the height that the runs of a method use of its row."""
 
 COUNTS = "converged / unsettled / diverged / failed"
 DASHES = (0, (5, 3))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from papers.evidence.statistics import Estimate
 
 FEWEST = 2
-"""Splits an interval needs."""
+"""Number of splits that an interval needs."""
 GROUPS = {
     "EP and Power EP": tuple(name for name in LOOKS if not name.startswith("rep-")),
     "EP and REP": (EP, *(name for name in LOOKS if name.startswith("rep-"))),
@@ -33,7 +33,7 @@ BELOW = (
     "with 95 % intervals over splits and, pale, for another sample"
 )
 DODGE, ROOM = 0.006, 2.5
-"""Between methods along the axis of shares; beyond its ends, in percent."""
+"""Distance between methods along the axis of shares, and margin beyond its ends, in percent."""
 
 
 def of_sets(fits: pd.DataFrame) -> pd.DataFrame:
