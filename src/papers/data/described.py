@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 MOST_VALUES = 1000
-"""Of a column in ``one_hot``: more are the names of rows."""
+"""Most values of a column in ``one_hot``; more would be names of rows."""
 
 
 def is_described(entry: Entry) -> bool:
@@ -143,9 +143,9 @@ class Table:
     header : tuple of D str
         Names of the columns.
     rows : list of Row
-        Those that are kept, of D cells.
+        Complete rows, of D cells.
     left_out : int
-        How many had a marker of what is missing.
+        Number of rows with a marker of a missing value.
     used : tuple of int
         Columns that are not dropped; `target` and those in `one_hot` are among them.
     target : int

@@ -37,7 +37,7 @@ BLOCK = 32
 """Rank-one steps that are folded into the covariance at once."""
 
 SMALLEST = float(np.finfo(float).eps)
-"""Least value of a parameter that is tried: a line search may ask for next to nothing, and gets it."""
+"""Least value of a parameter that is tried: a line search may ask for nearly 0."""
 
 
 class Released(NamedTuple):
@@ -47,7 +47,7 @@ class Released(NamedTuple):
     ----------
     kernel : SquaredExponential
     sites : Sites
-        Of the last inference, from which another search goes on.
+        Sites of the last inference, from which another search goes on.
     log_evidence : float
         At the end, by the cavities of the last sweep.
     evaluations, sweeps : int

@@ -50,7 +50,8 @@ COLUMNS = tuple("dataset protocol seed fold projection converged ntll outside_bo
 ROUNDING = 1e-11
 MARGIN = load()["QP9"].margin
 RARE, OUTSIDE = MARGIN["share"], MARGIN["outside"]
-"""Largest share of lost fits that passes for none; of sites outside the box with which a fold can tell."""
+"""Largest share of lost fits that counts as none; largest share of sites outside the box with which a
+fold can tell."""
 
 OF_PAPER = "as-described"
 """The paper's table, as a projection."""

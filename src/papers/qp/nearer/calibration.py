@@ -1,11 +1,12 @@
-"""How far the probabilities of labels can be trusted: calibration curves beside the exact posterior's.
+"""Calibration of label probabilities: curves of seven approximations and of the exact posterior.
 
-Of the test points of labels on the splits of the ground truth, by the approximations of
-`papers.qp.nearer.experiment`: how often the likelier label is right, against its mean probability
-[Niculescu-Mizil & Caruana, ICML 2005].
-A few hundred test points tell a calibration to some per cent, no better, and the exact posterior need not
-be calibrated itself; so beside it stands how far the probabilities are from the exact ones, which has no
-such noise.
+The points are the test points with labels on the splits of the ground truth, under the approximations of
+`papers.qp.nearer.experiment`. A curve shows how often the likelier label is right, against its mean
+probability [Niculescu-Mizil & Caruana, ICML 2005].
+
+A few hundred test points measure calibration to some per cent, no better. The exact posterior need not be
+calibrated either. A second comparison has no such noise: the distance of the probabilities from the exact
+ones.
 """
 
 from __future__ import annotations
@@ -34,20 +35,20 @@ if TYPE_CHECKING:
     from papers.qp.truth.tables import Record
 
 EXACT, ERROR = "exact", "se"
-"""Of a point: the exact probability of its own label, and that number's Monte-Carlo standard error."""
+"""Columns: the exact probability of a point's true label, and its Monte-Carlo standard error."""
 
 COMPARED = tuple(method for method in METHODS if method != SAMPLED)
-"""Weighted draws are no approximation."""
+"""Methods to compare; weighted draws are no approximation."""
 
 SPLIT = ["dataset", "seed", "fold"]
 EDGES = np.array([0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995, 1.0])
-"""Of the bins, by the probability of the likelier label."""
+"""Edges of the bins, by the probability of the likelier label."""
 
 PERCENT = 100.0
 
 
 def points(latents: pd.DataFrame, sampled: Sequence[Record]) -> pd.DataFrame:
-    """Probabilities of the own labels of all test points that have approximations and an exact posterior.
+    """Return the true labels' probabilities at test points with approximations and an exact posterior.
 
     Parameters
     ----------
@@ -84,12 +85,15 @@ def points(latents: pd.DataFrame, sampled: Sequence[Record]) -> pd.DataFrame:
 
 
 def _bin(sure: np.ndarray) -> np.ndarray:
-    """Number [N] of the bin of each confidence."""
+    """Return the number [N] of the bin of each confidence."""
     return np.searchsorted(EDGES[1:-1], sure, side="right")
 
 
 def binned(own: np.ndarray) -> list[tuple[float, int, int]]:
-    """Mean confidence, right answers and points of each bin that has points (own probabilities [N])."""
+    """Return mean confidence, right answers and points of each bin with points.
+
+    ``own`` has the probabilities [N] of the true labels.
+    """
     sure = confidence(own)
     bins = (_bin(sure) == k for k in range(len(EDGES) - 1))
     return [
@@ -100,7 +104,7 @@ def binned(own: np.ndarray) -> list[tuple[float, int, int]]:
 
 
 def differences(table: pd.DataFrame, method: str) -> pd.DataFrame:
-    """How far a method's probabilities are from the exact ones, by bins of the exact confidence.
+    """Compare a method's probabilities with the exact ones, by bins of the exact confidence.
 
     Returns
     -------
@@ -129,7 +133,7 @@ STEP = 0.12
 
 
 def figure(table: pd.DataFrame, path_stem: str | Path) -> None:
-    """Calibration curves over all rows; over- and underconfidence by row; probabilities minus the exact ones.
+    """Draw calibration curves over all rows, over- and underconfidence by row, and differences from exact.
 
     Parameters
     ----------
