@@ -237,7 +237,7 @@ def page(table: pd.DataFrame, note: Sequence[str] = ()) -> str:
     Parameters
     ----------
     table : pandas.DataFrame
-        As `effects` returns it.
+        Table of `effects`.
     note : sequence of str
         Lines on which fits were refitted (`papers.evidence.verification.standing.note`); none without records
         of derived protocols.

@@ -211,7 +211,7 @@ def figure_table1(
     Parameters
     ----------
     table : pandas.DataFrame
-        As `published.compare` returns it, of one protocol; a line at least has our mean and a published one.
+        As `published.compare` returns it, of one protocol; at least one row has our mean and a published one.
     path_stem, title : str
         Of `style.drawing`; above the figure.
     """

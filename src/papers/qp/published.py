@@ -121,7 +121,7 @@ class Printed(NamedTuple):
     sizes : dict
         Row -> (instances m, features n).
     asterisks : dict
-        Row -> whether an asterisk stands beside its NTLL, in the table's order.
+        Row -> True if its NTLL has an asterisk, in the table's order.
     """
 
     cells: dict[tuple[str, str, str], tuple[float, float]]
@@ -135,7 +135,7 @@ def read(path: str | Path) -> Printed:
     Raises
     ------
     ValueError
-        A column is missing, a number is missing, or a (row, metric) stands twice.
+        A column is missing, a number is missing, or a (row, metric) occurs twice.
     """
     import pandas as pd
 

@@ -125,7 +125,7 @@ class Bench:
     dataset : Dataset
         In the protocol's variant.
     lines : dict
-        (method, seed, fold) -> recorded line.
+        (method, seed, fold) -> recorded row.
     searches : dict
         Searches done: one job can make two records.
     """

@@ -60,7 +60,7 @@ def points(latents: pd.DataFrame, sampled: Sequence[Record]) -> pd.DataFrame:
     Returns
     -------
     points : pandas.DataFrame
-        A line a test point of labels: `SPLIT`, point, a column a method, `EXACT` and `ERROR`.
+        A row for each test point with a label: `SPLIT`, point, a column for each method, `EXACT`, `ERROR`.
     """
     import pandas as pd
 
@@ -109,7 +109,7 @@ def differences(table: pd.DataFrame, method: str) -> pd.DataFrame:
     Returns
     -------
     frame : pandas.DataFrame
-        A line a bin that has points: ``confidence``, the mean exact one; ``bias``, mean probability of the
+        A row for each bin with points: ``confidence``, the mean exact one; ``bias``, mean probability of the
         exactly likelier label minus the exact one; ``noise``, the Monte-Carlo error of that mean.
     """
     import pandas as pd
@@ -145,7 +145,7 @@ def figure(table: pd.DataFrame, path_stem: str | Path) -> None:
     Raises
     ------
     ValueError
-        No point.
+        No points.
     """
     if table.empty:
         raise ValueError("nothing to draw: no labels with approximations and an exact posterior")

@@ -170,7 +170,7 @@ def figure(table: pd.DataFrame, path_stem: str | Path) -> None:
     Raises
     ------
     ValueError
-        No line.
+        The table is empty.
     """
     if table.empty:
         raise ValueError("nothing to draw: no approximation beside the ground truth")

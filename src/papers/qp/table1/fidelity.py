@@ -188,7 +188,7 @@ def by_variance(fits: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     classes : pandas.DataFrame
-        Columns dataset, variance (index of `VARIANCE_NAMES`), folds, gap (printed units); a line for each
+        Columns dataset, variance (index of `VARIANCE_NAMES`), folds, gap (printed units); a row for each
         class that has folds with numbers from both methods.
     """
     fits = fits[(fits["protocol"] == PROTOCOL) & (fits["outcome"] != FAILED) & (fits["dataset"] != "coal")]
