@@ -62,7 +62,7 @@ def table(name: str, entry: Entry, paths: list[Path]) -> Table:
     RegistryError
         If the entry names a column that is not there, or one twice; names the field.
     DataError
-        For what is no table, or has no row that is kept; names set, file and line.
+        A file is no table, or no row is complete; names set, file and line.
     """
     header, every = _joined(name, entry, paths)
     place = _places(name, header, entry)

@@ -49,10 +49,10 @@ class Released(NamedTuple):
     sites : Sites
         Sites of the last inference, from which another search goes on.
     log_evidence : float
-        At the end, by the cavities of the last sweep.
+        Log evidence at the end, by the cavities of the last sweep.
     evaluations, sweeps : int
     success : bool
-        Whether L-BFGS-B met one of its tolerances.
+        True if L-BFGS-B met one of its tolerances.
     message : str
     """
 
@@ -140,9 +140,9 @@ def search(
     y : array [N]
     likelihood : Likelihood
     kernel : SquaredExponential
-        At which the search starts.
+        Kernel at which the search starts.
     sites : Sites, optional
-        At which its first inference starts; flat ones by default.
+        Sites at which its first inference starts; flat ones by default.
     how : Search
         Its tolerances and its limit.
     floor : float

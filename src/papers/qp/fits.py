@@ -66,7 +66,7 @@ def run_job(
     Parameters
     ----------
     dataset : Dataset
-        In the variant of the protocol.
+        Data set in the variant of the protocol.
     protocol, method : str
         Names; the method is one of the protocol's.
     seeds : iterable of int
@@ -284,7 +284,7 @@ def approximate(
     ----------
     cell : Cell
     kernel : SquaredExponential
-        At which inference, or the search, starts.
+        Kernel at which inference, or the search, starts.
     sites : Sites, optional
         Flat ones by default.
     projection : Projector, optional

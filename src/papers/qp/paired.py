@@ -47,7 +47,7 @@ class Paired:
     Attributes
     ----------
     first, second : array [S, F]
-        In natural units.
+        Scores in natural units.
     seeds : array [S]
     n_train, n_test : float
         Mean sizes of the folds.

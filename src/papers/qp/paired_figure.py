@@ -60,7 +60,7 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
     fits : pandas.DataFrame
         Records of one protocol that are `drawable`.
     path_stem, title : str
-        Of `style.drawing`; above the figure.
+        Path for `style.drawing`; title above the figure.
     """
     panels = {"QP": _against_qp(fits), "VB": _against_vb(fits)}
     present = {name for series in panels.values() for comparison in series for name in comparison.drawn}

@@ -136,9 +136,9 @@ class Counts:
     Attributes
     ----------
     n_folds, n_points : int
-        With a main pair.
+        Folds and points with a main pair.
     n_not_above : int
-        Of these points, where QP's variance does not exceed EP's, up to rounding.
+        Points where QP's variance does not exceed EP's, up to rounding.
     n_moved : int
         Folds with a moved pair.
     n_unpaired : int

@@ -123,7 +123,7 @@ class Bench:
     ----------
     protocol : str
     dataset : Dataset
-        In the protocol's variant.
+        Data set in the protocol's variant.
     lines : dict
         (method, seed, fold) -> recorded row.
     searches : dict

@@ -61,7 +61,7 @@ def measure(
     Parameters
     ----------
     dataset : Dataset
-        In the variant of the protocol.
+        Data set in the variant of the protocol.
     protocol : str
     cells : iterable of (seed, fold)
     repeats : int

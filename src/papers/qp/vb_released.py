@@ -56,7 +56,7 @@ class Prediction(NamedTuple):
     tries : int
         Amounts of jitter tried; 0 where K was factorised as it is.
     jitter : float
-        What was added to K's diagonal.
+        Amount added to K's diagonal.
     """
 
     mean: np.ndarray

@@ -61,7 +61,7 @@ def never_above(fits: pd.DataFrame, protocol: str, variances: pd.DataFrame | Non
     Parameters
     ----------
     fits : pandas.DataFrame
-        Of one protocol.
+        Fits of one protocol.
     protocol : str
         Its name.
     variances : pandas.DataFrame, optional

@@ -80,12 +80,12 @@ def effects(
     Parameters
     ----------
     dataset : Dataset
-        In the variant of the protocol.
+        Data set in the variant of the protocol.
     protocol : str
     fitted : iterable of dict
         Records of the protocol's EP; those of the method that its QP starts from are used.
     table : lookup.RatioTable
-        For the probit; counts have no certified table and need none.
+        Table of the probit; counts have no certified table and need none.
 
     Yields
     ------

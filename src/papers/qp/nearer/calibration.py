@@ -55,7 +55,7 @@ def points(latents: pd.DataFrame, sampled: Sequence[Record]) -> pd.DataFrame:
     latents : pandas.DataFrame
         `papers.qp.records.NEARER_LATENTS`.
     sampled : sequence of dict
-        As `papers.qp.truth.records.read` returns them.
+        Records of `papers.qp.truth.records.read`.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def figure(table: pd.DataFrame, path_stem: str | Path) -> None:
     table : pandas.DataFrame
         `points`.
     path_stem : str or Path
-        Of `style.drawing`.
+        Path for `style.drawing`.
 
     Raises
     ------

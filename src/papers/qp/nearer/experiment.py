@@ -68,10 +68,10 @@ def run(dataset: Dataset, seed: int, fold: int, kernel: SquaredExponential) -> I
     Parameters
     ----------
     dataset : Dataset
-        In the variant of the protocol as-released.
+        Data set in the variant of the protocol as-released.
     seed, fold : int
     kernel : SquaredExponential
-        At the hyperparameters of the ground truth.
+        Kernel at the hyperparameters of the ground truth.
 
     Yields
     ------

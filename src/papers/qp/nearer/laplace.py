@@ -46,7 +46,7 @@ def laplace(fit: api.Fit) -> tuple[DenseState, float]:
     Parameters
     ----------
     fit : tilted.api.Fit
-        Of the probit, or of counts of the rate f^2; the search starts at its posterior mean.
+        Fit of the probit, or of counts of the rate f^2; the search starts at its posterior mean.
 
     Raises
     ------

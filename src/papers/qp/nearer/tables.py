@@ -67,7 +67,7 @@ def summary(fits: pd.DataFrame, latents: pd.DataFrame, sampled: Sequence[Record]
     fits, latents : pandas.DataFrame
         `papers.qp.records.NEARER_FITS`, `NEARER_LATENTS`.
     sampled : sequence of dict
-        As `papers.qp.truth.records.read` returns them.
+        Records of `papers.qp.truth.records.read`.
 
     Raises
     ------

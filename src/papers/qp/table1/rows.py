@@ -64,7 +64,7 @@ class Summary:
     table : pandas.DataFrame
         `published.compare` of `means`.
     gaps, left_out : pandas.DataFrame
-        Of `ntll_gaps`, `left_out`.
+        Results of `ntll_gaps`, `left_out`.
     printed : Printed
         The published table.
     runs : dict
@@ -173,7 +173,7 @@ def means(fits: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     fits
-        As `seed_means`.
+        Records, as for `seed_means`.
 
     Returns
     -------
@@ -229,7 +229,7 @@ def ntll_gaps(fits: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     fits
-        As `seed_means`.
+        Records, as for `seed_means`.
 
     Returns
     -------

@@ -163,7 +163,7 @@ def needed(line: Any, metric: str, printed: float) -> float:
     Parameters
     ----------
     line : named tuple
-        Of `by_fold`, some of whose folds are clipped.
+        Row of `by_fold` with some clipped folds.
     metric : str
         "TE" or "NTLL".
     printed : float

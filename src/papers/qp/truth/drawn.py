@@ -41,17 +41,17 @@ class Drawn(NamedTuple):
     ----------
     log_evidence : Estimate
     mean, variance : Estimate
-        Of latents [Q].
+        Mean and variance of latents [Q].
     log_density : Estimate
-        Of the labels of the last latents.
+        Log density of the labels of the last latents.
     effective : float
         Effective number of draws.
     heaviest : float
         Largest weight over the sum of all.
     log_bound : float
-        Of the weights.
+        Upper bound of the log weights.
     seconds : float
-        Of a processor.
+        Processor seconds.
     """
 
     log_evidence: Estimate

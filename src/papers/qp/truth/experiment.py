@@ -71,9 +71,9 @@ def run(
     Parameters
     ----------
     dataset : Dataset
-        In the variant of the protocol as-released.
+        Data set in the variant of the protocol as-released.
     effort : Effort or truth_drawn.Effort
-        Of chains, or of weighted draws (labels only).
+        Number and length of chains, or number of weighted draws (labels only).
     kernel : SquaredExponential, optional
         Hyperparameters; those of EP's first tuning on this fold by default.
     seed, fold : int
@@ -90,7 +90,7 @@ def run(
     ArithmeticError
         If EP's tuning or a method's inference fails: there is nothing to compare.
     ValueError
-        For draws of counts.
+        Draws were asked for a data set of counts.
     """
     kernel = kernel or tuned_kernel(dataset, seed, fold)
     result = approximated(dataset, kernel, seed, fold)

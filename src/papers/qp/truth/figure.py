@@ -49,11 +49,11 @@ def figure_truth(records: Sequence[dict[str, Any]], table: pd.DataFrame, path_st
     Parameters
     ----------
     records : sequence of dict
-        As `papers.qp.truth.records.read` returns them, one at least.
+        Records of `papers.qp.truth.records.read`, at least one.
     table : pandas.DataFrame
-        As `papers.qp.truth.tables.summary` returns it.
+        Table of `papers.qp.truth.tables.summary`.
     path_stem : str or Path
-        Of `style.drawing`.
+        Path for `style.drawing`.
     """
     splits = by_dataset(records)
     rows = [ROWS[name] for name in splits]
