@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 EXACT, ERROR = "exact", "se"
 """Columns: the exact probability of a point's true label, and its Monte-Carlo standard error."""
 
-COMPARED = tuple(method for method in METHODS if method != SAMPLED)
+SHOWN = tuple(method for method in METHODS if method != SAMPLED)
 """Methods to compare; weighted draws are no approximation."""
 
 SPLIT = ["dataset", "seed", "fold"]
@@ -78,7 +78,7 @@ def points(latents: pd.DataFrame, sampled: Sequence[Record]) -> pd.DataFrame:
         )
     ]
     wide = latents.pivot(index=[*SPLIT, "point"], columns="method", values="log_density")
-    probabilities = np.exp(wide[[method for method in COMPARED if method in wide]]).reset_index()
+    probabilities = np.exp(wide[[method for method in SHOWN if method in wide]]).reset_index()
     return probabilities.merge(
         pd.DataFrame(exact, columns=[*SPLIT, "point", EXACT, ERROR]), on=[*SPLIT, "point"]
     )
@@ -149,7 +149,7 @@ def figure(table: pd.DataFrame, path_stem: str | Path) -> None:
     """
     if table.empty:
         raise ValueError("nothing to draw: no labels with approximations and an exact posterior")
-    methods = [method for method in COMPARED if method in table]
+    methods = [method for method in SHOWN if method in table]
     with style.drawing(path_stem, (7.6, 4.1)) as drawing:
         panels = drawing.subplots(1, 3, width_ratios=(1.0, 0.9, 1.0))
         _curves(panels[0], table, methods)
