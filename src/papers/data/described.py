@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 MOST_VALUES = 1000
-"""Of a column in ``one_hot``: more are the names of rows."""
+"""Most values of a column in ``one_hot``; more would be names of rows."""
 
 
 def is_described(entry: Entry) -> bool:
@@ -62,7 +62,7 @@ def table(name: str, entry: Entry, paths: list[Path]) -> Table:
     RegistryError
         If the entry names a column that is not there, or one twice; names the field.
     DataError
-        For what is no table, or has no row that is kept; names set, file and line.
+        A file is no table, or no row is complete; names set, file and line.
     """
     header, every = _joined(name, entry, paths)
     place = _places(name, header, entry)
@@ -143,9 +143,9 @@ class Table:
     header : tuple of D str
         Names of the columns.
     rows : list of Row
-        Those that are kept, of D cells.
+        Complete rows, of D cells.
     left_out : int
-        How many had a marker of what is missing.
+        Number of rows with a marker of a missing value.
     used : tuple of int
         Columns that are not dropped; `target` and those in `one_hot` are among them.
     target : int

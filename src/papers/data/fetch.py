@@ -66,7 +66,7 @@ def fetch(
     timeout : float
         Seconds without an answer after which a try counts as failed.
     progress : bool, optional
-        Whether to show a progress bar; by default only where stderr is a terminal.
+        True to show a progress bar; by default only if stderr is a terminal.
 
     Raises
     ------

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SAID = ("title", "licence", "citation")
-"""Fields that say nothing of the numbers."""
+"""Fields that do not affect the numbers."""
 
 
 def described(name: str, home: str | Path | None = None) -> dict[str, Any]:

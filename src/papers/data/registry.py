@@ -16,13 +16,13 @@ from tilted.numerics.words import nearest
 
 if TYPE_CHECKING:
     Entry = dict[str, Any]
-    """Of a set, a file, or the whole registry: which fields it has is said by ``sources.schema.json``."""
+    """Entry of a set, a file, or the whole registry; ``sources.schema.json`` defines its fields."""
 
 DATASETS = "datasets"
 VARIANTS = ("as-released", "as-described", "corrected")
 VARIABLE = "TILTED_DATA"
 OWN = Path(__file__).resolve().parents[3] / "data"
-"""Of the checkout that this package is installed from."""
+"""Data folder of the checkout that this package is installed from."""
 
 
 class DataError(MissingData):
@@ -146,7 +146,7 @@ def _keys(entry: Entry) -> list[str]:
 names = partial(names_of, DATASETS)
 entry_of = partial(entry, DATASETS)
 raw_files = partial(files_of, DATASETS)
-"""The same of the QP paper's sets."""
+"""Names and entries of the QP paper's sets."""
 
 
 def task_of(name: str, home: str | Path | None = None) -> str:
@@ -191,13 +191,13 @@ TASKS: dict[str, tuple[str, str]] = {
     "classification": ("classification (Power EP)", "corrected"),
     "relaxed": ("classification (relaxed EP)", "relaxed"),
 }
-"""Kind -> what its sets are for, unless each says so, and the variant whose size is listed."""
+"""Kind -> task of its sets, empty if each entry has its own, and the variant whose size is listed."""
 
 NOUNS = {DATASETS: "first paper's", "relaxed": "relaxed-EP"}
-"""Kind -> what messages call its sets, unless its name."""
+"""Kind -> noun for its sets in messages, if not its name."""
 
 PAPERS: dict[str, str] = {DATASETS: "qp", "regression": "pep", "classification": "pep", "relaxed": "rep"}
-"""Kind -> paper, with which a name is unique: ``pep:pima`` is another set than ``rep:pima``."""
+"""Kind -> paper; paper and name together are unique: ``pep:pima`` is another set than ``rep:pima``."""
 
 
 def _line(

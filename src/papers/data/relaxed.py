@@ -72,7 +72,7 @@ READERS = {
     "haberman": last_column(4, "1", "2"),
     "spam": last_column(58, "1", "0"),
 }
-"""Of the sets of one file."""
+"""Readers of the sets of one file."""
 
 
 def rows_of_split(name: str, split: int) -> tuple[np.ndarray, np.ndarray]:

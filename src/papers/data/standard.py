@@ -172,7 +172,7 @@ def read_standard(path: str | Path, name: str | None = None, variant: str | None
     path : path
         A file of `write_standard`.
     name, variant : str, optional
-        What the caller asks for.
+        Set and variant that the caller expects.
 
     Raises
     ------

@@ -62,11 +62,11 @@ def write(
     Parameters
     ----------
     folder : str or Path
-        Of all records.
+        Folder of all records.
     tables_folder, figures_folder : str or Path
-        Figures go into a folder a protocol.
+        Figures go into one folder for each protocol.
     published_folder : str or Path
-        Has `PRINTED`.
+        Folder of `PRINTED`.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def draw(name: str, folder: Path, figures_folder: Path) -> None:
 
 OWN_CLAIMS = ("OURS1", "OURS2", "OURS3")
 STUDIED = {"QP10": TRUTH, "QP8": TIMING, "QP9": LOOKUP_EFFECT, **dict.fromkeys(OWN_CLAIMS, NEARER_FITS)}
-"""Claim -> the study behind it, of which is said beside its numbers what was made again."""
+"""Claim -> its study; notes next to its numbers list the repeated rows."""
 
 
 def write_tables(summary: Summary, folder: Path) -> None:

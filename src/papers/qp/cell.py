@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 PREFIX = "qp:"
-"""With which a name of this paper's may begin (`registry.PAPERS`)."""
+"""Optional prefix of the names of this paper's data sets (`registry.PAPERS`)."""
 
 
 def hyperparameters(text: str) -> SquaredExponential:
@@ -61,7 +61,7 @@ def fitted(
         Data set and protocol.
     seed, fold : int
     method : str
-        A record's, so that a first tuning can be asked for too.
+        Method of a record, which may be a first tuning.
     fixed : SquaredExponential, optional
         Use these hyperparameters and infer only.
     mirror : str, optional
@@ -70,7 +70,7 @@ def fitted(
     Raises
     ------
     ValueError
-        A name that nobody has, with those that are known, or a fold or seed that cannot be.
+        An unknown name (the message lists the known ones), or a fold or seed out of range.
     """
     name = name.removeprefix(PREFIX)
     if name not in data.names():

@@ -38,7 +38,7 @@ FIGURE_SEEDS = 5
 """Seeds whose predictive variances are kept point by point (counts: every seed)."""
 
 FIT = "fit"
-"""Of a line in memory: what pairs compare (`pairs.Fit`), absent where a fit failed."""
+"""Key of the `pairs.Fit` of a row in memory; absent if the fit failed."""
 
 
 def fold_in(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change]:
@@ -50,12 +50,12 @@ def fold_in(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change
     ----------
     paths : iterable of str or Path
     folder : str or Path
-        Of the records, which need not exist.
+        Folder of the records, which need not exist.
 
     Returns
     -------
     changes : dict
-        File of a study -> what changed in it, in seeds.
+        File of a study -> its changes, in seeds.
 
     Raises
     ------

@@ -73,7 +73,7 @@ class Difference:
     sides : dict
         Method -> ((protocol, record) of the base, (protocol, record) of the change).
     runs : bool
-        Whether fits under a derived protocol are needed.
+        True if fits under a derived protocol are needed.
     """
 
     name: str
@@ -109,14 +109,14 @@ def jobs(names: Sequence[str] = (), seeds: int | None = None, block: int = 5) ->
     names : sequence of str
         Some differences; all by default.
     seeds : int, optional
-        At most so many seeds a row.
+        Largest number of seeds for each row.
     block : int
         Seeds a job.
 
     Raises
     ------
     ValueError
-        For a name that is not one of a difference with fits of its own; lists those.
+        No difference with fits has this name; the message lists those that have.
     """
     runnable = {difference.name: difference for difference in load() if difference.runs}
     unknown = sorted(set(names) - set(runnable))
@@ -237,7 +237,7 @@ def page(table: pd.DataFrame, note: Sequence[str] = ()) -> str:
     Parameters
     ----------
     table : pandas.DataFrame
-        As `effects` returns it.
+        Table of `effects`.
     note : sequence of str
         Lines on which fits were refitted (`papers.evidence.verification.standing.note`); none without records
         of derived protocols.

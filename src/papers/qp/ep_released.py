@@ -37,7 +37,7 @@ BLOCK = 32
 """Rank-one steps that are folded into the covariance at once."""
 
 SMALLEST = float(np.finfo(float).eps)
-"""Least value of a parameter that is tried: a line search may ask for next to nothing, and gets it."""
+"""Least value of a parameter that is tried: a line search may ask for nearly 0."""
 
 
 class Released(NamedTuple):
@@ -47,12 +47,12 @@ class Released(NamedTuple):
     ----------
     kernel : SquaredExponential
     sites : Sites
-        Of the last inference, from which another search goes on.
+        Sites of the last inference, from which another search goes on.
     log_evidence : float
-        At the end, by the cavities of the last sweep.
+        Log evidence at the end, by the cavities of the last sweep.
     evaluations, sweeps : int
     success : bool
-        Whether L-BFGS-B met one of its tolerances.
+        True if L-BFGS-B met one of its tolerances.
     message : str
     """
 
@@ -140,9 +140,9 @@ def search(
     y : array [N]
     likelihood : Likelihood
     kernel : SquaredExponential
-        At which the search starts.
+        Kernel at which the search starts.
     sites : Sites, optional
-        At which its first inference starts; flat ones by default.
+        Sites at which its first inference starts; flat ones by default.
     how : Search
         Its tolerances and its limit.
     floor : float

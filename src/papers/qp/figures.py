@@ -98,7 +98,7 @@ def predictive_variances(
     datasets : sequence of str
         Data sets to draw, names as in the records.
     path_stem, title : str
-        Of `style.drawing`; above the figure.
+        Path for `style.drawing`; title above the figure.
     """
     counts = pairs.counts(frame, datasets)
     points = variances[variances["dataset"].isin(datasets)]
@@ -211,9 +211,9 @@ def figure_table1(
     Parameters
     ----------
     table : pandas.DataFrame
-        As `published.compare` returns it, of one protocol; a line at least has our mean and a published one.
+        Table of `published.compare`, of one protocol; at least one row has our mean and a published one.
     path_stem, title : str
-        Of `style.drawing`; above the figure.
+        Path for `style.drawing`; title above the figure.
     """
     compared = table[table["published_mean"].notna() & table["mean"].notna()]
     rows = [row for row in dict.fromkeys(table["row"]) if n_seeds(row)]

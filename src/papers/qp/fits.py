@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 PAPER = "qp"
 JOINT = "tilted.inference.vb_joint"
 CORRECTED = "corrected-evidence"
-"""What a search maximises where a protocol says so: EP's evidence to second order."""
+"""Objective of a search, if a protocol names it: EP's evidence to second order."""
 
 AS_RELEASED = "as-released"
-"""How EP is searched where a protocol says so: as the released code does (`papers.qp.ep_released`)."""
+"""Search of EP, if a protocol names it: that of the released code (`papers.qp.ep_released`)."""
 
 
 def task_of(dataset: str) -> str:
@@ -66,7 +66,7 @@ def run_job(
     Parameters
     ----------
     dataset : Dataset
-        In the variant of the protocol.
+        Data set in the variant of the protocol.
     protocol, method : str
         Names; the method is one of the protocol's.
     seeds : iterable of int
@@ -284,7 +284,7 @@ def approximate(
     ----------
     cell : Cell
     kernel : SquaredExponential
-        At which inference, or the search, starts.
+        Kernel at which inference, or the search, starts.
     sites : Sites, optional
         Flat ones by default.
     projection : Projector, optional

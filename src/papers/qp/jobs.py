@@ -43,7 +43,7 @@ def jobs(config: Config) -> Iterator[Job]:
     Raises
     ------
     ValueError
-        For a data set, method or difference that does not exist, with its place in the configuration.
+        A data set, method or difference does not exist; the message names its place in the configuration.
     """
     for generate in (_fits, _differences, _truth, _effects):
         yield from generate(config)

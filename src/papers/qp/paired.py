@@ -1,9 +1,9 @@
-"""Scores of two methods on the same folds, what may be averaged of them, and their comparisons for the audit.
+"""Scores of two methods on the same folds, and their comparisons for the audit.
 
-A seed enters when every one of its folds has a number from both methods, whether or not the fits met
-their convergence test; other seeds are counted, not repaired. EP stands beside QP ``ep`` as
-reported or, as `EQUAL`, in the record at QP's own hyperparameters (column ``pair`` of the records). In a
-comparison the units are seeds; folds stand for the generalising estimand (docs/claims.md).
+A seed enters if all its folds have a number from both methods, converged or not. Other seeds are counted and
+left out. EP is compared with QP in one of two records: ``ep`` as reported, or `EQUAL`, the record at QP's
+hyperparameters (column ``pair`` of the records). The units of a comparison are seeds. Folds are the units of
+the generalising estimand (docs/claims.md).
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ MARGIN = load()["QP4"].margin
 NTLL = Score("ntll", "NTLL", "nats", MARGIN["ntll"])
 TE = Score("test_error", "TE", "error", MARGIN["test_error"])
 FALLBACK = 1e-4
-"""Nats; where the median difference of EP and QP is smaller, a comparison of the two compares little."""
+"""Median difference of EP and QP, in nats, below which a comparison of the two says little."""
 
 EQUAL = "at QP's hyperparameters"
-"""In place of a method: the EP record named in QP's ``pair``."""
+"""Method name that stands for the EP record named in QP's ``pair``."""
 
 FIT = ["dataset", "seed", "fold"]
 
@@ -47,7 +47,7 @@ class Paired:
     Attributes
     ----------
     first, second : array [S, F]
-        In natural units.
+        Scores in natural units.
     seeds : array [S]
     n_train, n_test : float
         Mean sizes of the folds.
@@ -71,12 +71,12 @@ class Paired:
 
     @property
     def differences(self) -> np.ndarray:
-        """first - second of every fold [S, F]."""
+        """Return first - second of every fold [S, F]."""
         return self.first - self.second
 
     @property
     def seed_differences(self) -> np.ndarray:
-        """Differences of the means of each seed [S]."""
+        """Return the differences of the means of each seed [S]."""
         return self.differences.mean(axis=1)
 
 
@@ -122,7 +122,7 @@ def paired(fits: pd.DataFrame, first: str, second: str, score: str) -> dict[str,
 
 
 def _complete(lines: pd.DataFrame, score: str, folds: int) -> Paired:
-    """Scores of the seeds of one data set whose ``folds`` folds are all usable."""
+    """Return the scores of the seeds of one data set whose ``folds`` folds are all usable."""
     counts = lines.groupby("seed")["usable"].agg(["sum", "size"])
     seeds = counts.index[(counts["sum"] == folds) & (counts["size"] == folds)]
     complete = lines[lines["seed"].isin(seeds)]
@@ -139,7 +139,10 @@ def _complete(lines: pd.DataFrame, score: str, folds: int) -> Paired:
 
 
 def tunings(fits: pd.DataFrame) -> list[tuple[str, str]]:
-    """Name and method of each EP beside QP: as reported, and at QP's hyperparameters if tuned twice."""
+    """Return name and method of each EP to compare with QP.
+
+    They are EP as reported and, if EP was tuned twice, EP at QP's hyperparameters.
+    """
     second = [("equal hyperparameters", EQUAL)] if (fits["pair"] == "ep-tune").any() else []
     return [("EP as reported", "ep"), *second]
 
@@ -153,7 +156,7 @@ def drafts(
     score: Score,
     judge: Rule,
 ) -> list[Draft]:
-    """Comparisons first - second, one a data set."""
+    """Return the comparisons first - second, one for each data set."""
     matched = paired(fits, first, second, score.column)
     return [_draft(name, f"{quantity}, {score.name}", matched.get(name), score, judge) for name in datasets]
 
@@ -179,23 +182,23 @@ def _draft(dataset: str, quantity: str, scores: Paired | None, score: Score, jud
 
 
 def troubles(scores: Paired) -> list[str]:
-    """What a reader has to know about matched scores."""
+    """Return remarks on matched scores: seeds left out, folds not converged."""
     counts = ((scores.n_incomplete, "seed left out"), (scores.n_unconverged, "fold not converged"))
     return [counted(count, noun) for count, noun in counts if count]
 
 
 def tested(family: Sequence[Draft]) -> tuple[Line, ...]:
-    """Lines of one family of tests, every one of which is of Holm's family."""
+    """Return the rows of one family of tests; Holm's correction counts all of them."""
     return tuple(comparisons.tested(family, adjust_intervals=True))
 
 
 def joined(*remarks: str) -> str:
-    """Those that say something."""
+    """Join the remarks that are not empty."""
     return "; ".join(filter(None, remarks))
 
 
 def fallback(fits: pd.DataFrame, protocol: str, first: str, datasets: Sequence[str]) -> str:
-    """A remark on rows where QP cannot be told from EP, if the protocol's QP uses the paper's table."""
+    """Return a remark on rows where QP is as good as EP, if the protocol's QP uses the paper's table."""
     matched = paired(fits, first, "qp", NTLL.column)
     scored = [name for name in datasets if name in matched and matched[name].n_seeds]
     if not scored or not all(looks_up(protocol, name) for name in scored):
@@ -208,7 +211,7 @@ def fallback(fits: pd.DataFrame, protocol: str, first: str, datasets: Sequence[s
 
 
 def unfinished(fits: pd.DataFrame, method: str, other: str, datasets: Sequence[str]) -> str:
-    """A remark on the folds where at least one of two methods did not converge."""
+    """Return a remark on the folds where at least one of two methods did not converge."""
     matched = paired(fits, method, other, NTLL.column)
     scores = [matched[name] for name in datasets if name in matched]
     n_folds, n = sum(x.differences.size for x in scores), sum(x.n_unconverged for x in scores)
@@ -216,21 +219,24 @@ def unfinished(fits: pd.DataFrame, method: str, other: str, datasets: Sequence[s
 
 
 def looks_up(protocol: str, dataset: str) -> bool:
-    """Whether the protocol's QP uses the paper's table."""
+    """Test if the protocol's QP uses the paper's table."""
     spec = protocols.block(protocol, task_of(dataset))["methods"].get("qp", {})
     return bool(spec.get("lookup") == "as-described")
 
 
 def is_ep(protocol: str, dataset: str, scores: Paired) -> bool:
-    """Whether QP, if it uses the paper's table, cannot be told from EP on half of the folds or more.
+    """Test if QP, by the paper's table, cannot be told from EP on half of the folds or more.
 
-    Outside the table's box it is EP; there are rows on which the two are as close by quadrature.
+    Outside the table's box QP is EP. On some rows the two are as close by quadrature too.
     """
     return looks_up(protocol, dataset) and bool(np.median(np.abs(scores.differences)) < FALLBACK)
 
 
 def variational(fits: pd.DataFrame, protocol: str) -> list[str]:
-    """The paper's VB first: the joint search, scored as the released code does where it was, then ``vb``."""
+    """Return the VB methods, the paper's first, then ``vb``.
+
+    The paper's is the joint search, scored as the released code does where such scores exist.
+    """
     methods = protocols.block(protocol, "classification")["methods"]
     scored = [RELEASED_VB] if (fits["method"] == RELEASED_VB).any() else []
     return scored + [name for name in ("vb-joint", "vb") if name in methods]

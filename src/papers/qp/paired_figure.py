@@ -1,10 +1,10 @@
-"""Figure: paired differences of test log-likelihoods, EP against QP and EP against VB, a row a data set.
+"""Figure of paired differences of test log-likelihoods, EP against QP and EP against VB, by data set.
 
-A marker is the mean difference, its bar one standard deviation over seeds to either side (this sample), its
-line the 95 % interval for another data set of the same kind (`statistics.corrected_resampled_t`). The band is
-the smallest effect that matters. Right of zero the other method has the lower NTLL. At the right edge stands
-what a point rests on, seeds times folds a seed. Comparisons with fewer than two complete seeds have neither
-a spread nor an interval and are not drawn.
+A marker is the mean difference. Its bar is one standard deviation over seeds to either side (this sample).
+Its line is the 95 % interval for another data set of the same kind (`statistics.corrected_resampled_t`). The
+band is the smallest effect that matters. Right of zero the other method has the lower NTLL. The text at the
+right edge is seeds times folds per seed. Comparisons with fewer than two complete seeds have no spread and no
+interval and are not drawn.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VB_STYLES = ((style.GREEN, "^"), (style.ORANGE, "s"))
 
 
 class Series(NamedTuple):
-    """One comparison of a panel: data set -> matched scores, and how it is drawn."""
+    """One comparison of a panel: data set -> matched scores, with label, colour and marker."""
 
     label: str
     scores: dict[str, Paired]
@@ -41,11 +41,11 @@ class Series(NamedTuple):
 
     @property
     def drawn(self) -> list[str]:
-        """Data sets with at least two complete seeds."""
+        """Return the data sets with at least two complete seeds."""
         return [name for name, scores in self.scores.items() if scores.n_seeds >= 2]
 
     def rests_on(self, dataset: str) -> str:
-        """Seeds times folds behind a point, such as ``100 × 10``; ``0`` where no seed is complete."""
+        """Format the seeds times folds of a point, such as ``100 × 10``; ``0`` without a complete seed."""
         scores = self.scores.get(dataset)
         if scores is None or not scores.n_seeds:
             return "0"
@@ -60,7 +60,7 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
     fits : pandas.DataFrame
         Records of one protocol that are `drawable`.
     path_stem, title : str
-        Of `style.drawing`; above the figure.
+        Path for `style.drawing`; title above the figure.
     """
     panels = {"QP": _against_qp(fits), "VB": _against_vb(fits)}
     present = {name for series in panels.values() for comparison in series for name in comparison.drawn}
@@ -77,7 +77,7 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
 
 
 def drawable(fits: pd.DataFrame) -> bool:
-    """Whether any comparison of one protocol has two complete seeds."""
+    """Test if any comparison of one protocol has two complete seeds."""
     return any(comparison.drawn for comparison in [*_against_qp(fits), *_against_vb(fits)])
 
 
@@ -114,13 +114,13 @@ def _panel(axes: Axes, series: list[Series], rows: list[str]) -> None:
 
 
 def _beside(axes: Axes, height: float, text: str, va: str = "center_baseline") -> None:
-    """Text at the right edge of a panel, at a height in its rows."""
+    """Write text at the right edge of a panel, at a height in its rows."""
     look: dict[str, Any] = {"fontsize": style.SMALL, "color": style.GREY, "va": va}
     axes.text(1.01, height, text, transform=axes.get_yaxis_transform(), **look)
 
 
 def _difference(axes: Axes, scores: Paired, height: float, thickness: float, look: Series) -> None:
-    """Mean, spread over seeds, and the interval of the generalising estimate."""
+    """Draw the mean, its spread over seeds, and the interval of the generalising estimate."""
     mean, sd = (MILLI * float(f(scores.seed_differences)) for f in (np.mean, np.std))
     general = statistics.corrected_resampled_t(scores.differences.ravel(), scores.n_train, scores.n_test)
     low, high = (MILLI * end for end in general.interval())
@@ -132,7 +132,7 @@ def _difference(axes: Axes, scores: Paired, height: float, thickness: float, loo
 
 
 def _power(tick: int) -> str:
-    """Tick of 0 or of a power of ten, in full up to ten."""
+    """Label a tick of 0 or of a power of ten, in full up to ten."""
     if tick == 0:
         return "0"
     return f"${tick}$" if abs(tick) < 100 else f"${'-' if tick < 0 else ''}10^{len(str(abs(tick))) - 1}$"

@@ -1,11 +1,10 @@
-"""Which EP fit stands beside a QP fit: predictive variances matched fold by fold.
+"""Pairs of an EP fit and a QP fit whose predictive variances are compared, fold by fold.
 
-Figure 1 of the Quantile Propagation paper compares the two variances. EP as reported is tuned a
-second time, which QP is not, so on some folds the reported pair compares two models. The *main*
-pair is therefore at equal hyperparameters: EP at its first tuning (``ep-tune``) where that
-record's hyperparameters are QP's, else EP as reported where it has not moved. Where the
-reported EP moved away from QP's hyperparameters, the reported pair is kept as the *moved* one. Data
-sets of counts, whose QP is tuned again as well, are compared as reported and have main pairs only.
+Figure 1 of the Quantile Propagation paper compares the two variances. EP as reported is tuned a second time,
+QP is not. On some folds the reported pair therefore compares two models. The *main* pair is at equal
+hyperparameters: EP at its first tuning (``ep-tune``) if that record's hyperparameters are QP's, else EP as
+reported if it has not moved. Where the reported EP moved away from QP's hyperparameters, the reported pair is
+kept as the *moved* one. On counts QP is tuned again too: they are compared as reported, with main pairs only.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ SLACK = 1e-9
 """Relative: equal hyperparameters, moved hyperparameters, and rounding allowed in QP <= EP."""
 
 RECORDED = 1e-6
-"""The last of them for recorded variances, which have seven digits."""
+"""Rounding allowed in QP <= EP for recorded variances, which have seven digits."""
 
 EP_METHODS = ("ep-tune", "ep")
 FOLD = ["dataset", "seed", "fold"]
@@ -45,7 +44,7 @@ class Fit(NamedTuple):
 
 
 def unmoved(lines: pd.DataFrame, suffixes: tuple[str, str]) -> np.ndarray:
-    """Whether the two fits of each line [N] of a merged frame have the same hyperparameters (to `MOVED`)."""
+    """Test if the two fits of each row [N] of a merged frame have the same hyperparameters (to `MOVED`)."""
     first, second = ([f"{name}{end}" for name in ("variance", "lengthscale")] for end in suffixes)
     same = np.abs(lines[first[0]] / lines[second[0]] - 1.0).to_numpy() <= MOVED
     scales = zip(lines[first[1]].fillna(""), lines[second[1]].fillna(""), strict=True)
@@ -59,7 +58,7 @@ def _close(first: np.ndarray, second: np.ndarray) -> bool:
 
 
 def reference(dataset: str, fits: Mapping[str, Fit]) -> str:
-    """The EP record of the main pair: ``ep-tune``, ``ep``, or empty if there is no such pair.
+    """Return the EP record of the main pair: ``ep-tune``, ``ep``, or empty if there is no such pair.
 
     Parameters
     ----------
@@ -79,12 +78,12 @@ def reference(dataset: str, fits: Mapping[str, Fit]) -> str:
 
 
 def has_moved(dataset: str, fits: Mapping[str, Fit]) -> bool:
-    """Whether there is a moved pair: EP as reported, away from QP's hyperparameters."""
+    """Test if there is a moved pair: EP as reported, away from QP's hyperparameters."""
     return not is_counts(dataset) and {"ep", "qp"} <= fits.keys() and _distance(fits, "ep") > MOVED
 
 
 def matched(ep: Fit, qp: Fit, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """Variances of the same test points under EP and QP.
+    """Return the variances of the same test points under EP and QP.
 
     Raises
     ------
@@ -99,7 +98,7 @@ def matched(ep: Fit, qp: Fit, where: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def comparison(ep: np.ndarray, qp: np.ndarray) -> dict[str, float]:
-    """What a record keeps of a main pair."""
+    """Return the columns of a main pair in the records."""
     ratio = qp / ep
     return {
         "n_above": int(np.sum(qp > ep * (1 + SLACK))),
@@ -110,9 +109,9 @@ def comparison(ep: np.ndarray, qp: np.ndarray) -> dict[str, float]:
 
 
 def relative_difference(first: dict[str, Any], second: dict[str, Any]) -> float:
-    """Largest relative difference of two sets of hyperparameters; infinite if names differ.
+    """Return the largest relative difference of two sets of hyperparameters; infinite if names differ.
 
-    Values are numbers or lists of numbers (one lengthscale a dimension).
+    Values are numbers, or lists of numbers with one lengthscale for each dimension.
     """
     if first.keys() != second.keys():
         return np.inf
@@ -132,14 +131,14 @@ def _distance(fits: Mapping[str, Fit], method: str) -> float:
 
 @dataclass(frozen=True)
 class Counts:
-    """Folds and test points behind a figure, over every seed.
+    """Numbers of folds and test points behind a figure, over every seed.
 
     Attributes
     ----------
     n_folds, n_points : int
-        With a main pair.
+        Folds and points with a main pair.
     n_not_above : int
-        Of these points, where QP's variance does not exceed EP's, up to rounding.
+        Points where QP's variance does not exceed EP's, up to rounding.
     n_moved : int
         Folds with a moved pair.
     n_unpaired : int
@@ -180,7 +179,7 @@ def counts(frame: pd.DataFrame, datasets: Collection[str]) -> Counts:
 
 
 def _moved_folds(ep: pd.DataFrame, qp: pd.DataFrame) -> pd.Index:
-    """Folds whose reported EP has other hyperparameters than QP."""
+    """Return the folds whose reported EP has other hyperparameters than QP."""
     both = ep.merge(qp, left_index=True, right_index=True, suffixes=("", "_qp"))
     both = both[(both["outcome"] != FAILED) & (both["outcome_qp"] != FAILED)]
     counted = np.array([is_counts(name) for name in both.index.get_level_values("dataset")], dtype=bool)

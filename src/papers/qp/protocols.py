@@ -1,8 +1,7 @@
 """Named protocols: every choice an experiment makes, as data (``protocols.yaml``).
 
 A *derived* protocol, ``BASE+NAME`` such as ``as-released+ard``, is the protocol BASE with the one change that
-``differences.yaml`` gives for NAME, so that every difference between a paper and its code can be measured
-by itself.
+``differences.yaml`` gives for NAME. Each difference between a paper and its code is thus measured alone.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 TASKS = ("classification", "counts")
 TUNE = "-tune"
 RELEASED = "-released"
-"""Of a record: the same fit, predicted and scored as the released code does (`papers.qp.vb_released`)."""
+"""Suffix of a record: the same fit, predicted and scored as the released code does (`vb_released`)."""
 
 PLUS = "+"
 
@@ -34,22 +33,22 @@ def _all() -> dict[str, Any]:
 
 
 def names() -> list[str]:
-    """Names of the protocols (without derived ones)."""
+    """Return the names of the protocols (without derived ones)."""
     return list(_all())
 
 
 def differences() -> dict[str, dict[str, Any]]:
-    """Differences by name, as ``differences.yaml`` has them."""
+    """Return the differences by name, as in ``differences.yaml``."""
     return _load("differences.yaml")
 
 
 def derived() -> list[str]:
-    """Names of the derived protocols."""
+    """Return the names of the derived protocols."""
     return [entry["base"] + PLUS + name for name, entry in differences().items() if "change" in entry]
 
 
 def block(protocol: str, task: str) -> dict[str, Any]:
-    """The choices of ``protocol`` for ``task`` ("classification" or "counts").
+    """Return the choices of ``protocol`` for ``task`` ("classification" or "counts").
 
     Raises
     ------
@@ -74,7 +73,7 @@ def block(protocol: str, task: str) -> dict[str, Any]:
 
 
 def merged(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
-    """``base`` with the entries of ``change``, which may be nested; neither is altered."""
+    """Return ``base`` with the entries of ``change``, which may be nested; neither is altered."""
     out = dict(base)
     for key, value in change.items():
         both = isinstance(value, dict) and isinstance(out.get(key), dict)
@@ -83,7 +82,7 @@ def merged(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
 
 
 def method(protocol: str, task: str, name: str) -> dict[str, Any]:
-    """The spec of one method, or of the one whose job writes records of this name (`job_of`).
+    """Return the spec of one method, or of the method whose job writes records of this name (`job_of`).
 
     Raises
     ------
@@ -100,7 +99,7 @@ def method(protocol: str, task: str, name: str) -> dict[str, Any]:
 
 
 def choices(protocol: str, task: str, name: str) -> dict[str, Any]:
-    """All that a protocol says about one method: the task's choices and, as ``method``, its spec.
+    """Return all choices of a protocol for one method: the task's choices and, as ``method``, its spec.
 
     Raises
     ------
@@ -112,10 +111,10 @@ def choices(protocol: str, task: str, name: str) -> dict[str, Any]:
 
 
 def job_of(methods: dict[str, Any], record: str) -> str | None:
-    """The method whose job writes records called ``record``, or None.
+    """Return the method whose job writes records called ``record``, or None.
 
-    Beside its own, a method tuned twice writes ``NAME-tune``, and one that replays the released code
-    ``NAME-released``.
+    A method writes records of its own name. One that is tuned twice also writes ``NAME-tune``, and one that
+    replays the released code ``NAME-released``.
     """
     if record in methods:
         return record
@@ -124,6 +123,6 @@ def job_of(methods: dict[str, Any], record: str) -> str | None:
 
 
 def further_records(name: str, spec: dict[str, Any]) -> list[str]:
-    """Names of the records that a method's job writes beside ``NAME``."""
+    """Return the names of the further records that a method's job writes, without ``NAME``."""
     tuned = [name + TUNE] * (spec.get("tunings", 1) > 1)
     return tuned + [name + RELEASED] * bool(spec.get("released"))

@@ -1,12 +1,11 @@
-"""The numbers a paper printed, and ours beside them.
+"""The printed numbers of a paper, compared with ours.
 
-Table 1 of the Quantile Propagation paper [Zhang 2020, table 1] is kept as it was printed: test
-errors (TE) in units of 1e-2, negative test log-likelihoods (NTLL) in units of 1e-3, each a mean
-and a population standard deviation over seeds, with one decimal.
+Table 1 of the Quantile Propagation paper [Zhang 2020, table 1] is stored as printed: test errors (TE) in
+units of 1e-2, negative test log-likelihoods (NTLL) in units of 1e-3, each a mean and a population standard
+deviation over seeds, with one decimal.
 
-The deviation is ``(mean - published_mean) / published_sd``: how many of the paper's own seed to
-seed standard deviations separate the two means. Where the printed sd is 0.0 the ratio means
-nothing and is left empty.
+The deviation is ``(mean - published_mean) / published_sd``: the distance of the two means in the paper's own
+standard deviations over seeds. It is empty where the printed sd is 0.0.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ SEEDS = {"Mining": 200}
 """Seeds of the rows that do not have 100."""
 
 FOLDS = 10
-"""Of a seed; the counts have one."""
+"""Folds of a seed; the counts have one."""
 
 TRUTH_PROTOCOL, TRUTH_METHODS = "as-released", ("ep", "qp", "vb")
-"""What is compared with the ground truth."""
+"""Methods compared with the ground truth."""
 
 RELEASED_VB = "vb-joint-released"
-"""``vb-joint`` predicted and scored as the released code does: the paper's VB where it was made."""
+"""``vb-joint`` predicted and scored as the released code does: the paper's VB."""
 
 METRICS = ("TE", "NTLL")
 
@@ -66,49 +65,49 @@ COLUMNS = (*SUMMARY_COLUMNS, "published_mean", "published_sd", "deviation_sd")
 
 
 def row_of(dataset: str) -> str:
-    """Row of a data set."""
+    """Return the row of a data set."""
     return ROWS.get(dataset, dataset)
 
 
 def row_order(datasets: Iterable[str]) -> list[str]:
-    """Distinct data sets: the printed ones in the table's order, then the others by name."""
+    """Return distinct data sets: the printed ones in the table's order, then the others by name."""
     present = set(datasets)
     return [name for name in ROWS if name in present] + sorted(present.difference(ROWS))
 
 
 def is_known(dataset: str) -> bool:
-    """Whether a data set is one of the printed table or of the registry."""
+    """Test if a data set is in the printed table or in the registry."""
     return dataset in ROWS or dataset in registry.names()
 
 
 def is_counts(dataset: str) -> bool:
-    """Whether a known data set is of counts: a seed of it has one fold, and QP is tuned as EP is."""
+    """Test if a known data set has counts: a seed of it has one fold, and QP is tuned as EP is."""
     return dataset == "coal" or (dataset not in ROWS and registry.task_of(dataset) == "counts")
 
 
 def truth_file(dataset: str, split: int) -> str:
-    """File of the ground truth of a split: of a fold of seed 0, or of a seed where seeds are not folded.
+    """Return the ground-truth file of a split: a fold of seed 0, or a seed where seeds are not folded.
 
-    The first was alone once and goes without its number.
+    The first split has no number in its file name, since it was once the only one.
     """
     return f"{dataset}{f'-{split}' if split else ''}.json.gz"
 
 
 def method_order(methods: Sequence[str]) -> list[str]:
-    """Distinct methods: the published ones in the paper's order, then the others by name."""
+    """Return distinct methods: the published ones in the paper's order, then the others by name."""
     present = set(methods)
     printed = [method for method in (*PUBLISHED_COLUMNS, RELEASED_VB) if method in present]
     return printed + sorted(present.difference(printed))
 
 
 def paper_methods(methods: Iterable[str]) -> list[str]:
-    """Methods under the paper's columns EP, QP and VB; VB is ``vb`` only where no joint search was run."""
+    """Return the methods under the columns EP, QP and VB; VB is ``vb`` only if no joint search was run."""
     present = set(methods)
     return ["ep", "qp", next((name for name in (RELEASED_VB, "vb-joint") if name in present), "vb")]
 
 
 def printed_as(method: str) -> str:
-    """The method of `PUBLISHED_COLUMNS` whose printed numbers stand beside a record's."""
+    """Return the method of `PUBLISHED_COLUMNS` whose printed numbers a record is compared with."""
     return "vb-joint" if method == RELEASED_VB else method
 
 
@@ -122,7 +121,7 @@ class Printed(NamedTuple):
     sizes : dict
         Row -> (instances m, features n).
     asterisks : dict
-        Row -> whether an asterisk stands beside its NTLL, in the table's order.
+        Row -> True if its NTLL has an asterisk, in the table's order.
     """
 
     cells: dict[tuple[str, str, str], tuple[float, float]]
@@ -136,7 +135,7 @@ def read(path: str | Path) -> Printed:
     Raises
     ------
     ValueError
-        A column is missing, a number is missing, or a (row, metric) stands twice.
+        A column is missing, a number is missing, or a (row, metric) occurs twice.
     """
     import pandas as pd
 
@@ -160,12 +159,12 @@ def read(path: str | Path) -> Printed:
 
 
 def n_seeds(row: str) -> int:
-    """Seeds behind a row of the printed table; 0 of a row that is not printed."""
+    """Return the number of seeds of a row of the printed table; 0 for any other row."""
     return SEEDS.get(row, 100) if row in ROWS.values() else 0
 
 
 def compare(summary: pd.DataFrame, printed: Printed) -> pd.DataFrame:
-    """Our means (`papers.qp.table1.rows.means`) beside the published ones.
+    """Return our means (`papers.qp.table1.rows.means`) with the published ones.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Which lines of the QP paper's records its claims, figures and tables are made of, and which a job makes."""
+"""Rows of the QP paper's records that its claims, figures and tables depend on, and that its jobs produce."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PRINTED = (*PUBLISHED_COLUMNS, *VB)
 
 
 def _fits(datasets: Sequence[str], methods: Sequence[str]) -> tuple[Slice, ...]:
-    """Fits under every protocol."""
+    """Return the fits under every protocol."""
     return tuple(Slice(study, {"dataset": datasets, "method": methods}) for study in FITS.values())
 
 
@@ -52,17 +52,17 @@ CLAIMS: dict[str, tuple[Slice, ...]] = {
     "QP10": (Slice(TRUTH),),
     **dict.fromkeys(("OURS1", "OURS2", "OURS3"), (Slice(NEARER_FITS), Slice(NEARER_LATENTS), Slice(TRUTH))),
 }
-"""Claim -> what it is judged by; QP7 by no record."""
+"""Claim -> the records that decide it; QP7 uses none."""
 
 
 def table1(row: str = "") -> tuple[Slice, ...]:
-    """What a row of Table 1, or all of it, is made of."""
+    """Return the records that one row of Table 1, or all of it, depends on."""
     datasets = [name for name, printed in ROWS.items() if row in ("", printed)]
     return _fits(datasets, PRINTED)
 
 
 def figure(name: str) -> tuple[Slice, ...]:
-    """What a figure (`papers.qp.artifacts`) is made of."""
+    """Return the records that a figure (`papers.qp.artifacts`) depends on."""
     datasets = {"figure1a": CLASSIFICATION, "figure1b": ("coal",)}.get(name)
     if datasets:
         return (*_fits(datasets, (EP, TUNED, QP)), Slice(VARIANCES, {"dataset": datasets}))
@@ -78,7 +78,7 @@ def figure(name: str) -> tuple[Slice, ...]:
 
 
 def made_by(job: Job) -> Slice | None:
-    """What a job makes; None of one whose file is folded into no record."""
+    """Return the records that a job produces; None if its file is folded into no record."""
     p = job.parameters
     if job.kind == "qp_fit":
         spec = protocols.method(p["protocol"], registry.task_of(p["dataset"]), p["method"])
@@ -108,4 +108,4 @@ def _timed(folder: Path, mirror: str | None) -> dict[str, Change]:
 
 
 STUDIES: dict[str, Callable[[Path, str | None], dict[str, Change]]] = {TIMING.file: _timed}
-"""Record that no job makes -> how it is made in a folder of records, with a mirror of raw data."""
+"""Record without a job -> function of a folder of records and a mirror of raw data that measures it."""

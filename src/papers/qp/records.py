@@ -1,10 +1,17 @@
 """The committed records of the QP paper (`papers.core.study`).
 
-`FITS`, a file a protocol, and `DIFFERENCES`, of the protocols derived from them: one fit a line
-(`papers.qp.lines`). `VARIANCES`: a line a test point whose variances a figure draws. `TIMING`: one inference.
-`LOOKUP_ERRORS`, `LOOKUP_EFFECT`: errors of a projection at random points; one fit at fixed hyperparameters.
-`TRUTH`: a file a split, which are no tables; its lines are the methods beside the exact posterior.
-`NEARER_FITS`, `NEARER_LATENTS`: seven approximations on the same splits, and their test latents.
+`FITS`, `DIFFERENCES`
+    one fit a row (`papers.qp.lines`): a file for each protocol, and one for all derived protocols;
+`VARIANCES`
+    one row for each test point whose variances a figure draws;
+`TIMING`
+    one inference a row;
+`LOOKUP_ERRORS`, `LOOKUP_EFFECT`
+    errors of a projection at random points; one fit at fixed hyperparameters;
+`TRUTH`
+    a JSON file for each split; its rows are the methods compared with the exact posterior;
+`NEARER_FITS`, `NEARER_LATENTS`
+    seven approximations on the same splits, and their test latents.
 """
 
 from __future__ import annotations
@@ -43,12 +50,12 @@ if TYPE_CHECKING:
 
 PAIRS = ("", "ep-tune", "ep")
 REFERENCES = MAIN, MOVED = ("main", "moved")
-"""A variance of EP is of its record at QP's hyperparameters, or as reported where its second tuning moved."""
+"""Record of EP's variance: at QP's hyperparameters, or as reported where its second tuning moved."""
 NO_SET = "no row in the published table and no entry in data/sources.yaml (removed? put it back)"
 
 
 def _rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
-    """What a line must not be."""
+    """Return the errors to look for in the rows of a frame, each with its message."""
     failed, paired = frame["outcome"] == FAILED, frame["pair"] != ""
     names = [name for name in frame["dataset"].unique() if is_known(name)]
     last = frame["dataset"].map({name: n_folds(name) - 1 for name in names})
@@ -274,12 +281,12 @@ STUDIES = (
 
 
 def study_of(protocol: str) -> Study:
-    """The study of the fits of a protocol, or of one derived from it."""
+    """Return the study of the fits of a protocol, or of a derived one."""
     return FITS.get(protocol, DIFFERENCES)
 
 
 def load_fits(folder: str | Path) -> pd.DataFrame:
-    """All fits of the protocols in a folder of records, in their order.
+    """Load all fits of the protocols from a folder of records, in their order.
 
     Raises
     ------
@@ -297,5 +304,5 @@ def load_fits(folder: str | Path) -> pd.DataFrame:
 
 
 def ordered(fits: pd.DataFrame) -> pd.DataFrame:
-    """Lines in the order of the protocols, the table's rows, the methods, seeds and folds."""
+    """Sort rows by protocol, row of the table, method, seed and fold."""
     return DIFFERENCES.sorted(fits)

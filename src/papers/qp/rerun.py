@@ -1,19 +1,21 @@
-"""Recorded fits made again by today's code, and compared with their records.
+"""Recorded fits repeated by the present code, and compared with their records.
 
 *fixed*: inference at the recorded hyperparameters must give the recorded numbers to `TOLERANCE`.
-*scratch*: the whole search, from the start that the protocol gives it (QP: the hyperparameters recorded for
-the method it starts from), must reach an evidence no lower than the recorded one minus `TOLERANCE`. A failed
-fit has no hyperparameters: its search must fail again for the same reason. Either way a fit that was recorded
-as converged must converge.
 
-Inference at fixed hyperparameters starts from the protocol's first sites, a search's inference from those of
-the evaluation before. Where there are several fixed points (counts), or the stopping rule leaves slack
-(``as-described``), the two can differ; a record that the search reproduces, converged and to `TOLERANCE`,
+*scratch*: the whole search must reach an evidence no lower than the recorded one minus `TOLERANCE`. It starts
+where the protocol says (QP: at the recorded hyperparameters of the method it starts from). A failed fit has
+no hyperparameters: its search must fail again for the same reason.
+
+In both ways a fit that was recorded as converged must converge.
+
+Inference at fixed hyperparameters starts from the protocol's first sites. Inference in a search starts from
+the sites of the evaluation before. The two can differ if there are several fixed points (counts), or if the
+stopping rule is loose (``as-described``). A record that the search reproduces, converged and to `TOLERANCE`,
 is then verified *by search*.
 
 ``vb-joint`` optimises posterior and hyperparameters together, so only its search can be repeated. That search
-is chaotic, as is EP's where it is searched as the released code does: rounding, hence the machine, decides at
-which of several points it ends, and another end is reported, not counted as a failure.
+is chaotic, as is EP's when searched as the released code does: rounding, hence the machine, decides at which
+of several points it ends. Another end is reported and is not a failure.
 """
 
 from __future__ import annotations
@@ -59,15 +61,15 @@ TOLERANCE = 1e-6
 JOINT = "vb-joint"
 OPEN = "left open by the text's stop, the sites' absolute change"
 TABLE_POINTS = 2
-"""Points at which a lookup table built here measures its own error; the tests do it properly."""
+"""Points at which a lookup table built here measures its own error; the tests measure it in full."""
 
 
 class MissingRecord(ValueError):
-    """A record that a rerun needs is not among the lines, or its method is not in today's protocol."""
+    """A record that a rerun needs is not among the rows, or its method is not in today's protocol."""
 
 
 def todays(line: Mapping[str, Any]) -> str | None:
-    """Hash of what today's protocol says about a fit; None if there is no such fit."""
+    """Return the hash of today's protocol for a fit; None if there is no such fit."""
     try:
         task = fits.task_of(line["dataset"])
         chosen = protocols.choices(line["protocol"], task, line["method"])
@@ -78,7 +80,7 @@ def todays(line: Mapping[str, Any]) -> str | None:
 
 @functools.lru_cache(maxsize=4)
 def loaded(dataset: str, protocol: str, mirror: str | None) -> Dataset:
-    """A data set in the variant that a protocol says; a process keeps the last ones.
+    """Load a data set in the variant of a protocol; a process keeps the last ones.
 
     Raises
     ------
@@ -91,12 +93,12 @@ def loaded(dataset: str, protocol: str, mirror: str | None) -> Dataset:
 
 @functools.lru_cache(maxsize=1)
 def certified_table() -> RatioTable:
-    """The certified lookup table, built once a process."""
+    """Return the certified lookup table, built once a process."""
     return lookup.build(points=TABLE_POINTS)
 
 
 def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Make lines of one protocol and data set again (`papers.evidence.verification.outcome.Again`)."""
+    """Repeat rows of one protocol and data set (`papers.evidence.verification.outcome.Again`)."""
     first = lines.iloc[0].to_dict()
     if todays(first) is None:
         reason = f"'{first['method']}' is not in today's protocol"
@@ -115,15 +117,15 @@ def again(lines: pd.DataFrame, context: Context) -> Made:
 
 @dataclass(frozen=True)
 class Bench:
-    """What reruns of one data set under one protocol share.
+    """Shared inputs of the reruns of one data set under one protocol.
 
     Attributes
     ----------
     protocol : str
     dataset : Dataset
-        In the protocol's variant.
+        Data set in the protocol's variant.
     lines : dict
-        (method, seed, fold) -> recorded line.
+        (method, seed, fold) -> recorded row.
     searches : dict
         Searches done: one job can make two records.
     """
@@ -134,17 +136,17 @@ class Bench:
     searches: dict[tuple[str, int, int], list[dict[str, Any]]] = field(default_factory=dict)
 
     def spec(self, method: str) -> dict[str, Any]:
-        """What the protocol says about a method."""
+        """Return the protocol's spec of a method."""
         return protocols.method(self.protocol, fits.task_of(self.dataset.name), method)
 
     @property
     def stops_by_sites(self) -> bool:
-        """Whether the protocol ends sweeps by the sites' absolute change, as the QP paper's text does."""
+        """Test if sweeps end by the sites' absolute change, as in the QP paper's text."""
         block = protocols.block(self.protocol, fits.task_of(self.dataset.name))
         return bool(block["sites"].get("stop") == "site-rms")
 
     def job(self, method: str) -> str:
-        """The method whose job writes records of this name."""
+        """Return the method whose job writes records of this name."""
         block = protocols.block(self.protocol, fits.task_of(self.dataset.name))
         job = protocols.job_of(block["methods"], method)
         if job is None:
@@ -152,23 +154,23 @@ class Bench:
         return job
 
     def line(self, method: str, seed: int, fold: int) -> dict[str, Any]:
-        """A recorded line; `MissingRecord` if there is none."""
+        """Return a recorded row; `MissingRecord` if there is none."""
         if (method, seed, fold) not in self.lines:
             raise MissingRecord(f"no record of '{method}', seed {seed}, fold {fold}")
         return self.lines[method, seed, fold]
 
     def run(self, method: str, seed: int, fold: int, **how: Any) -> list[dict[str, Any]]:
-        """Fit records of the job of a method."""
+        """Return the fit records of the job of a method."""
         job = self.job(method)
         table = certified_table() if fits.uses_table(self.protocol, self.dataset.name, method) else None
         return fits.run_cell(self.dataset, self.protocol, job, seed, fold, table=table, **how)
 
     def infer(self, line: dict[str, Any]) -> dict[str, Any]:
-        """Fit record at the hyperparameters of a line."""
+        """Return the fit record at the hyperparameters of a row."""
         return self.run(line["method"], line["seed"], line["fold"], fixed=kernel_of(line))[-1]
 
     def search(self, line: dict[str, Any]) -> dict[str, Any]:
-        """Fit record by the whole search that a line comes from."""
+        """Return the fit record of the whole search that a row comes from."""
         method, where = line["method"], (line["seed"], line["fold"])
         name = (self.job(method), *where)
         if name not in self.searches:
@@ -179,7 +181,7 @@ class Bench:
 
 
 def start_record(line: Mapping[str, Any]) -> dict[str, Any]:
-    """What a search takes from the record it starts from: hyperparameters, None if that fit failed."""
+    """Return the hyperparameters of the record that a search starts from, None if that fit failed."""
     if line["outcome"] == FAILED:
         return {"hyperparameters": None}
     kernel = kernel_of(line)
@@ -187,14 +189,14 @@ def start_record(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ways(bench: Bench, line: Mapping[str, Any], scratch: bool) -> list[str]:
-    """How a record can be made again; some only by a search."""
+    """Return the ways to repeat a record; some can only be searched."""
     if bench.spec(line["method"])["rule"] == JOINT or line["outcome"] == FAILED:
         return [SCRATCH]
     return [FIXED, SCRATCH] if scratch else [FIXED]
 
 
 def outcomes(bench: Bench, line: dict[str, Any], scratch: bool) -> list[Outcome]:
-    """Make a record again in all its `ways`; where the fixed one differs, by search in any case.
+    """Repeat a record in all its `ways`; if the fixed one differs, also by search.
 
     Raises
     ------
@@ -210,7 +212,7 @@ def outcomes(bench: Bench, line: dict[str, Any], scratch: bool) -> list[Outcome]
 
 
 def outcome(bench: Bench, line: dict[str, Any], how: str) -> Outcome:
-    """Make a record again in one of `ways`, and compare (errors as `outcomes`)."""
+    """Repeat a record in one of `ways`, and compare (errors as `outcomes`)."""
     rerun = {FIXED: bench.infer, SCRATCH: bench.search}[how]
     record = rerun(line)
     today = line_of(record)
@@ -239,16 +241,20 @@ def outcome(bench: Bench, line: dict[str, Any], how: str) -> Outcome:
 
 
 def _is_open(differences: Mapping[str, float], how: str) -> bool:
-    """Whether a stop by the sites' absolute change lets numbers differ so.
+    """Test if a stop by the sites' absolute change can explain the differences.
 
-    It bounds no variance, so ratios of variances at the same hyperparameters depend on the sites that sweeps
-    start from, and the end of a search by its gradients on the last bits of a processor.
+    This stop bounds no variance. Ratios of variances at the same hyperparameters therefore depend on the
+    sites that sweeps start from. The end of a search by its gradients depends on the last bits of a
+    processor.
     """
     return how == SCRATCH or all(abs(differences[name]) <= TOLERANCE for name in NUMBERS)
 
 
 def _departures(differences: Mapping[str, float], how: str, chaotic: bool) -> list[str]:
-    """Which differences a rerun must not have, in words: a search, of chaotic ones apart, may find more."""
+    """Return, in words, the differences that a rerun must not have.
+
+    A search may reach a higher evidence, unless it is chaotic.
+    """
     if how == SCRATCH and not chaotic:
         if differences["log_evidence"] >= -TOLERANCE:
             return []
@@ -260,7 +266,10 @@ def _departures(differences: Mapping[str, float], how: str, chaotic: bool) -> li
 
 
 def _contradiction(line: Mapping[str, Any], today: Mapping[str, Any]) -> str:
-    """Why numbers cannot be compared; empty if they can, or if the fit fails as it did."""
+    """Return the reason why numbers cannot be compared.
+
+    It is empty if they can be compared, or if the fit fails for the recorded reason.
+    """
     sizes = [f"{which['n_train']} training, {which['n_test']} test points" for which in (line, today)]
     if sizes[0] != sizes[1]:
         return f"{sizes[1]} today, {sizes[0]} recorded"
@@ -277,10 +286,10 @@ def _contradiction(line: Mapping[str, Any], today: Mapping[str, Any]) -> str:
 def _pair_differences(
     line: Mapping[str, Any], record: Mapping[str, Any], bench: Bench, rerun: Rerun
 ) -> dict[str, float]:
-    """Today's minus recorded summaries of v_qp / v_ep, of a line that has a pair.
+    """Return today's minus recorded summaries of v_qp / v_ep, of a row that has a pair.
 
-    Points at which the variances are equal up to rounding may change sides: the difference of ``n_above`` is
-    how far the recorded count is outside the counts at thresholds 1 -+ `TOLERANCE`.
+    Points at which the variances are equal up to rounding may change sides. The difference of ``n_above`` is
+    therefore the distance of the recorded count from the counts at thresholds 1 -+ `TOLERANCE`.
     """
     if not line["pair"]:
         return {}

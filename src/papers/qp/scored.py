@@ -27,7 +27,7 @@ UNTRUSTED = "evidence not corrected"
 
 
 def stable(likelihood: Likelihood, points: Split, fitted: api.Fit | JointFit) -> dict[str, Any]:
-    """Record of a fit, predicted without an inverse of K; ArithmeticError where a number is not finite."""
+    """Return the record of a fit, predicted without an inverse of K; ArithmeticError if not finite."""
     mean, variance = fitted.predict_latent(points.X_test)
     density = likelihood.log_predictive(points.y_test, mean, variance)
     if not (np.isfinite(fitted.log_evidence) and np.all(np.isfinite(density))):
@@ -37,11 +37,11 @@ def stable(likelihood: Likelihood, points: Split, fitted: api.Fit | JointFit) ->
 
 
 def corrected(likelihood: Likelihood, points: Split, fitted: api.Fit, grade: str) -> dict[str, Any]:
-    """Record of EP's fit with its posterior and evidence corrected (`tilted.corrections`).
+    """Return the record of EP's fit with its posterior and evidence corrected (`tilted.corrections`).
 
-    A label is wrong where less than half of the predictive probability is its own; counts are predicted from
-    the corrected moments. A correction that is not to be trusted, of the evidence or of a latent (which is
-    EP's then), leaves the fit not converged, with the reason.
+    A label is wrong if its predictive probability is below one half. Counts are predicted from the corrected
+    moments. If a correction is not trusted, of the evidence or of a latent (which is then EP's), the fit is
+    not converged, and the reason says so.
     """
     evidence, correction = fitted.corrected_evidence(grade), fitted.corrected(points.X_test, grade)
     density = correction.log_predictive(likelihood.domain(points.y_test))
@@ -61,9 +61,9 @@ def corrected(likelihood: Likelihood, points: Split, fitted: api.Fit, grade: str
 
 
 def of_corrected_evidence(likelihood: Likelihood, points: Split, fitted: api.Fit) -> dict[str, Any]:
-    """Record of EP's fit with its evidence to second order in EP's place; predictions are EP's.
+    """Return the record of EP's fit with EP's predictions and the second-order evidence in place of EP's.
 
-    Where that is not to be trusted nothing was searched, and the evidence is EP's: the fit is not converged.
+    If that evidence is not trusted, nothing was searched, the evidence is EP's, and the fit is not converged.
     """
     record, evidence = stable(likelihood, points, fitted), fitted.corrected_evidence()
     if not evidence.trusted:
@@ -72,13 +72,13 @@ def of_corrected_evidence(likelihood: Likelihood, points: Split, fitted: api.Fit
 
 
 def _with_evidence_of_ep(status: Status, why: str) -> Status:
-    """The status of a fit whose evidence could not be corrected."""
+    """Return the status of a fit whose evidence could not be corrected."""
     message = f"{UNTRUSTED}: {why.removeprefix('not corrected: ')}"
     return replace(status, converged=False, message=message)
 
 
 def released(likelihood: Likelihood, points: Split, fitted: JointFit) -> dict[str, Any]:
-    """Record of a fit, predicted and scored as the released code does (`vb_released`).
+    """Return the record of a fit, predicted and scored as the released code does (`vb_released`).
 
     ``clipped`` counts predictive variances, ``retries`` amounts of jitter.
     """
@@ -98,7 +98,7 @@ def _record(
     density: np.ndarray,
     errors: np.ndarray,
 ) -> dict[str, Any]:
-    """Record, but for its seconds, of a fit that gave numbers; arrays [N*]."""
+    """Return the record, without seconds, of a fit that gave numbers; arrays [N*]."""
     kernel = fitted.kernel
     assert isinstance(kernel, SquaredExponential), "a search keeps the kind of its kernel"
     lengthscale = kernel.lengthscale
@@ -125,11 +125,11 @@ EMPTY = "hyperparameters log_evidence test_error ntll test_log_density latent_me
 
 
 def failed(why: str, seconds: float) -> dict[str, Any]:
-    """Record of a fit that gave no numbers."""
+    """Return the record of a fit that gave no numbers."""
     status = Status(converged=False, sweeps=0, message=f"failed: {why}")
     return {**dict.fromkeys(EMPTY), "status": status.as_dict(), "seconds": seconds}
 
 
 def failure(error: Exception, began: float) -> dict[str, Any]:
-    """Record of a fit that raised, since a time of this process."""
+    """Return the record of a fit that raised, timed from ``began``, a process time."""
     return failed(str(error), time.process_time() - began)

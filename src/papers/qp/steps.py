@@ -1,4 +1,4 @@
-"""What the jobs of the QP paper do, and how what they made is folded into records.
+"""Jobs of the QP paper, and the functions that fold their files into records.
 
 Each step takes the paths of its inputs, and of a log, by name (`papers.evidence.jobs.Job`).
 """
@@ -38,7 +38,7 @@ def fit(
     start: str | None = None,
     table: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Records of a block of seeds of one method on one data set.
+    """Fit a block of seeds by one method on one data set, and yield the records.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def fit(
 
 
 def table(log: str) -> bytes:
-    """The certified table; in the log, how far off quadrature it was found to be."""
+    """Build the certified table, and log its measured error against quadrature."""
     from tilted.projections import table as lookup
 
     built = lookup.build()
@@ -80,7 +80,7 @@ def table(log: str) -> bytes:
 
 
 def truth(split: int, effort: Mapping[str, Any], data: str, log: str) -> Iterator[dict[str, Any]]:
-    """The exact posterior on a split by sampling, beside the methods; in the log, how it went."""
+    """Sample the exact posterior on a split, compare the methods with it, and log the sampler's numbers."""
     from papers.data import standard
 
     experiment = import_module(TRUTH)
@@ -94,7 +94,7 @@ def truth(split: int, effort: Mapping[str, Any], data: str, log: str) -> Iterato
 
 
 def nearer(data: str, truth: str, log: str) -> Iterator[dict[str, Any]]:
-    """Approximations of the split of a record of ground truth, at its hyperparameters."""
+    """Approximate the split of a record of ground truth, at its hyperparameters."""
     from papers.data import standard
 
     dataset, (sampled,) = standard.read_standard(data), store.read_records(truth)
@@ -103,7 +103,7 @@ def nearer(data: str, truth: str, log: str) -> Iterator[dict[str, Any]]:
 
 
 def effects(protocol: str, data: str, records: str, table: str, log: str) -> Iterator[dict[str, Any]]:
-    """QP with and without tables at the hyperparameters of EP's records."""
+    """Run QP with and without tables, at the hyperparameters of EP's records."""
     from papers.data import standard
     from tilted.projections import table as lookup
 
@@ -112,12 +112,12 @@ def effects(protocol: str, data: str, records: str, table: str, log: str) -> Ite
 
 
 def fold_truth(paths: Iterable[str | Path], folder: str | Path) -> dict[str, str]:
-    """Put records of ground truth into the folder of records; which of them are new."""
+    """Put records of ground truth into the folder of records; return the new ones."""
     return dict.fromkeys(import_module(TRUTH_FOLDING).fold_in(paths, folder), "new")
 
 
 def fold_nearer(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change]:
-    """Put approximations beside the ground truth into their two records."""
+    """Put the approximations of the ground truth's splits into their two records."""
     from papers.qp.records import NEARER_FITS, NEARER_LATENTS
 
     module, paths = import_module(NEARER), list(paths)
@@ -131,7 +131,7 @@ def fold_nearer(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Ch
 def fold_lookup(
     paths: Iterable[str | Path], folder: str | Path, counts: Sequence[int], points: int, rows: int
 ) -> dict[str, Change]:
-    """Effects of the tables on fits; and their errors, sizes and times, which are measured now."""
+    """Fold the tables' effects on fits into their record, and measure errors, sizes and times now."""
     from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS
 
     changed = records.fold_in(LOOKUP_EFFECT, paths, folder)
@@ -142,7 +142,7 @@ def fold_lookup(
 def narrate(
     records: Iterable[dict[str, Any]], log_path: str | Path | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Pass records through and write a line for each finished seed to a log file."""
+    """Pass records through, and write a line for each finished seed to a log file."""
     with open(log_path or os.devnull, "w", encoding="utf-8") as log:
         for _, group in itertools.groupby(records, key=lambda r: r["seed"]):
             seed_records = []

@@ -1,10 +1,10 @@
-"""How long one inference takes: EP against QP at the same hyperparameters, each from flat sites (QP8).
+"""Time of one inference: EP against QP at the same hyperparameters, each from flat sites (QP8).
 
-The paper says that with lookup tables both take almost the same time [Zhang 2020, appendix J], of its code on
-its machine. What of it is in the algorithm, the sweeps and what a sweep costs, is measured here: EP is tuned
-once a fold and then every method infers at these hyperparameters alone, to the protocol's own tolerance.
-(Times in the records of the full runs include the search for hyperparameters.) Times are processor seconds,
-the best of a few repeats; run it on an otherwise idle machine.
+The paper says that EP and QP with lookup tables take almost the same time [Zhang 2020, appendix J], with its
+code on its machine. This module measures the share of the algorithm: the number of sweeps and the cost of a
+sweep. EP is tuned once for each fold. Then every method infers at these hyperparameters, to the protocol's
+own tolerance. (Times in the records of the full runs include the search for hyperparameters.) Times are
+processor seconds, the best of a few repeats. Run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def measure(
     Parameters
     ----------
     dataset : Dataset
-        In the variant of the protocol.
+        Data set in the variant of the protocol.
     protocol : str
     cells : iterable of (seed, fold)
     repeats : int
@@ -71,7 +71,7 @@ def measure(
     ------
     record : dict
         `COLUMNS`; ``seconds`` and ``sweeps`` are None where EP could not be tuned, or where the
-        inference failed or did not converge: such a time compares with nothing.
+        inference failed or did not converge: such a time cannot be compared.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def measure(
 def _timed(
     cell: fits.Cell, tuned: dict[str, Any], method: str, repeats: int
 ) -> tuple[int | None, float | None]:
-    """Sweeps and the least processor seconds of ``repeats`` inferences at EP's hyperparameters."""
+    """Return sweeps and the least processor seconds of ``repeats`` inferences at EP's hyperparameters."""
     if tuned["hyperparameters"] is None:
         return None, None
     kernel = fits.kernel_at(tuned["hyperparameters"])
@@ -150,7 +150,7 @@ def timed(
 
 
 def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Count the sweeps of lines of one protocol and data set again; seconds are not compared."""
+    """Repeat rows of one protocol and data set and count their sweeps; seconds are not compared."""
     for line in lines.to_dict("records"):
         counted_again = _untimed(
             line["dataset"], line["protocol"], line["seed"], line["fold"], context.mirror
@@ -162,13 +162,13 @@ def again(lines: pd.DataFrame, context: Context) -> Made:
 def _untimed(
     dataset: str, protocol: str, seed: int, fold: int, mirror: str | None
 ) -> dict[str, dict[str, Any]]:
-    """Method -> its sweeps on a fold, and the fold's size."""
+    """Map each method to its sweeps on a fold; return the fold's size too."""
     measured = measure(loaded(dataset, protocol, mirror), protocol, [(seed, fold)], repeats=1)
     return {line["method"]: {"sweeps": line["sweeps"], "N": line["N"]} for line in measured}
 
 
 def same_time(times: pd.DataFrame | None, protocol: str) -> list[Block]:
-    """QP8: sweeps of QP with a lookup table over EP's; seconds, of a sweep and of all, beside."""
+    """Judge QP8: sweeps of QP with a lookup table over EP's, with seconds of a sweep and in total."""
     test = f"two one-sided t tests over folds of the log ratio against a factor of {SAME_TIME:g}, Holm"
     blocks = []
     for name, method, quantities in JUDGED:
@@ -196,7 +196,7 @@ REMARK = "seconds are of this code; the running time of the paper's is not testa
 
 
 def _wide(times: pd.DataFrame | None, protocol: str, method: str) -> pd.DataFrame:
-    """Folds that EP and a method have times of, with these as ``NAME_ep`` and ``NAME``."""
+    """Return the folds with times of EP and of a method, in columns ``NAME_ep`` and ``NAME``."""
     import pandas as pd
 
     if times is None:
@@ -216,7 +216,10 @@ def _draft(dataset: str, quantity: str, method: str, folds: pd.DataFrame) -> Dra
 
 
 def _as_factor(line: Line) -> Line:
-    """A line tested on logarithms, in ratios; these have no margin to either side that is the same."""
+    """Convert a row tested on logarithms to ratios.
+
+    Ratios have no margin that is the same to either side.
+    """
     low, high = math.exp(line.sample.low), math.exp(line.sample.high)
     sample = replace(line.sample, low=low, high=high)
     return replace(line, effect=math.exp(line.effect), sd=math.nan, sample=sample, says="")

@@ -1,15 +1,15 @@
-"""How the released code predicts under VB, and what it makes of that (docs/paper-qp.md).
+"""Predictions and scores of the released code under VB (docs/paper-qp.md).
 
-Its variational inference hands m = K alpha, Sigma = B^-1 (I - A^-1) B^-1 and K to GPy's posterior object,
-which goes back through the inverse of K, from a plain Cholesky factor to which jitter is added only where
-the factorisation fails:
+Its variational inference hands m = K alpha, Sigma = B^-1 (I - A^-1) B^-1 and K to GPy's posterior object.
+This goes back through the inverse of K, from a plain Cholesky factor. Jitter is added only where the
+factorisation fails:
 
     w = K^-1 m,  W = K^-1 (K - Sigma) K^-1,  mean k*^T w,  variance k** - k*^T W k*, at least 1e-15.
 
-Where K is singular to rounding and is factorised nevertheless, W is noise: variances come out negative, are
+If K is singular to rounding and is factorised nevertheless, W is noise. Variances come out negative and are
 set to 1e-15, and the integral of the likelihood over a Gaussian that narrow may be 0. The logarithm of 0 is
-scored as -1, and a probability of 0 is an error. Squared distances are summed as GPy sums them, since what is
-left of a singular K is the rounding of these.
+scored as -1, and a probability of 0 is an error. Squared distances are summed as GPy sums them, since their
+rounding decides the result for a singular K.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ FIRST_JITTER, TRIES = 1e-6, 5
 
 
 class Prediction(NamedTuple):
-    """Latent predictions, and what was done to get them.
+    """Latent predictions, with the clipping and the jitter that they needed.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Prediction(NamedTuple):
     tries : int
         Amounts of jitter tried; 0 where K was factorised as it is.
     jitter : float
-        What was added to K's diagonal.
+        Amount added to K's diagonal.
     """
 
     mean: np.ndarray
@@ -67,7 +67,7 @@ class Prediction(NamedTuple):
 
 
 def predict(fit: JointFit, X: np.ndarray) -> Prediction:
-    """Latent mean and variance at the rows of ``X`` [N*, D], through the inverse of K.
+    """Return latent mean and variance at the rows of ``X`` [N*, D], through the inverse of K.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def predict(fit: JointFit, X: np.ndarray) -> Prediction:
 
 
 def factor_with_jitter(K: np.ndarray) -> tuple[np.ndarray, int, float]:
-    """Lower Cholesky factor [N, N] of K, how often jitter was tried, and how much was added.
+    """Return the lower Cholesky factor [N, N] of K, the number of jitters tried, and the jitter added.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def factor_with_jitter(K: np.ndarray) -> tuple[np.ndarray, int, float]:
 
 
 def _matrix(kernel: Kernel, X: np.ndarray, X2: np.ndarray | None = None) -> np.ndarray:
-    """Covariances [N, N2] by GPy's arithmetic: squares expanded, not centred, clipped at 0."""
+    """Return covariances [N, N2] by GPy's arithmetic: squares expanded, not centred, clipped at 0."""
     variance, *scales = kernel.parameters()
     if len(scales) != 1:
         raise ValueError("the released code's kernel has one lengthscale")
@@ -124,7 +124,7 @@ def _matrix(kernel: Kernel, X: np.ndarray, X2: np.ndarray | None = None) -> np.n
 
 
 def densities(likelihood: Likelihood, y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """int p(y | f) N(f; mean, variance) df [N*] by scipy's quad, which may miss a narrow Gaussian."""
+    """Integrate p(y | f) N(f; mean, variance) df [N*] by scipy's quad, which may miss a narrow Gaussian."""
     log_likelihood = LOG_LIKELIHOODS[likelihood.name]
 
     def density(label: float, m: float, v: float) -> float:
@@ -157,10 +157,10 @@ LOG_LIKELIHOODS: dict[str, Callable[[float, float], float]] = {
 
 
 def scores(likelihood: Likelihood, y: np.ndarray, predicted: Prediction) -> tuple[np.ndarray, np.ndarray]:
-    """Log densities and errors [N*] as the released code counts them.
+    """Return log densities and errors [N*] as the released code counts them.
 
-    A label is wrong where its probability is below one half, which one of 0 is too; of counts the predicted
-    one is compared, whatever the density.
+    A label is wrong if its probability is below one half, which includes 0. Counts are compared with the
+    predicted count, whatever the density.
     """
     mean, variance = predicted.mean, predicted.variance
     density = densities(likelihood, y, mean, variance)

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ACCURACY = load()["QP5"].margin["ratio"]
-"""A ratio above 1 by less shows nothing. A stop relative to the marginals bounds the error of a variance at
-the fixed point by it; one by the sites' absolute change (``site-rms``) bounds nothing."""
+"""Excess of a ratio over 1 below which it shows nothing. A stop relative to the marginals bounds the error of
+a variance at the fixed point by it; one by the sites' absolute change (``site-rms``) bounds nothing."""
 
 SLACK = (
     f"sweeps stop by the sites' absolute change here, which leaves variances free by more than {ACCURACY:g}, "
@@ -61,7 +61,7 @@ def never_above(fits: pd.DataFrame, protocol: str, variances: pd.DataFrame | Non
     Parameters
     ----------
     fits : pandas.DataFrame
-        Of one protocol.
+        Fits of one protocol.
     protocol : str
         Its name.
     variances : pandas.DataFrame, optional

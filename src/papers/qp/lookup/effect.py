@@ -50,7 +50,8 @@ COLUMNS = tuple("dataset protocol seed fold projection converged ntll outside_bo
 ROUNDING = 1e-11
 MARGIN = load()["QP9"].margin
 RARE, OUTSIDE = MARGIN["share"], MARGIN["outside"]
-"""Largest share of lost fits that passes for none; of sites outside the box with which a fold can tell."""
+"""Largest share of lost fits that counts as none; largest share of sites outside the box with which a
+fold can tell."""
 
 OF_PAPER = "as-described"
 """The paper's table, as a projection."""
@@ -79,12 +80,12 @@ def effects(
     Parameters
     ----------
     dataset : Dataset
-        In the variant of the protocol.
+        Data set in the variant of the protocol.
     protocol : str
     fitted : iterable of dict
         Records of the protocol's EP; those of the method that its QP starts from are used.
     table : lookup.RatioTable
-        For the probit; counts have no certified table and need none.
+        Table of the probit; counts have no certified table and need none.
 
     Yields
     ------

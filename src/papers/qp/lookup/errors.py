@@ -48,8 +48,9 @@ COLUMNS = tuple(
 sigma^2 is; ``build_seconds``: for the paper's table projected from some rows."""
 
 ALLOWED, SMALLEST, POINTS = 1e-4, 1e-8, 0.0025
-"""Made again, an error may be another by so much of it, or of `SMALLEST` (rounding decides smaller ones), and
-a share of points by `POINTS`; differences are given in multiples of what is allowed."""
+"""Allowed differences of a repeated row. An error may change by `ALLOWED` of itself, or of `SMALLEST`
+(rounding decides smaller ones), and a share of points by `POINTS`. Differences are multiples of
+the allowed ones."""
 
 TITLE = "Lookup tables of the Wasserstein projection"
 LEGEND = """\

@@ -1,1 +1,1 @@
-"""Seven approximations beside the exact posterior: which are nearer to it than EP."""
+"""Seven approximations compared with the exact posterior, some of them nearer to it than EP."""

@@ -1,11 +1,12 @@
-"""How far the probabilities of labels can be trusted: calibration curves beside the exact posterior's.
+"""Calibration of label probabilities: curves of seven approximations and of the exact posterior.
 
-Of the test points of labels on the splits of the ground truth, by the approximations of
-`papers.qp.nearer.experiment`: how often the likelier label is right, against its mean probability
-[Niculescu-Mizil & Caruana, ICML 2005].
-A few hundred test points tell a calibration to some per cent, no better, and the exact posterior need not
-be calibrated itself; so beside it stands how far the probabilities are from the exact ones, which has no
-such noise.
+The points are the test points with labels on the splits of the ground truth, under the approximations of
+`papers.qp.nearer.experiment`. A curve shows how often the likelier label is right, against its mean
+probability [Niculescu-Mizil & Caruana, ICML 2005].
+
+A few hundred test points measure calibration to some per cent, no better. The exact posterior need not be
+calibrated either. A second comparison has no such noise: the distance of the probabilities from the exact
+ones.
 """
 
 from __future__ import annotations
@@ -34,32 +35,32 @@ if TYPE_CHECKING:
     from papers.qp.truth.tables import Record
 
 EXACT, ERROR = "exact", "se"
-"""Of a point: the exact probability of its own label, and that number's Monte-Carlo standard error."""
+"""Columns: the exact probability of a point's true label, and its Monte-Carlo standard error."""
 
-COMPARED = tuple(method for method in METHODS if method != SAMPLED)
-"""Weighted draws are no approximation."""
+SHOWN = tuple(method for method in METHODS if method != SAMPLED)
+"""Methods to compare; weighted draws are no approximation."""
 
 SPLIT = ["dataset", "seed", "fold"]
 EDGES = np.array([0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995, 1.0])
-"""Of the bins, by the probability of the likelier label."""
+"""Edges of the bins, by the probability of the likelier label."""
 
 PERCENT = 100.0
 
 
 def points(latents: pd.DataFrame, sampled: Sequence[Record]) -> pd.DataFrame:
-    """Probabilities of the own labels of all test points that have approximations and an exact posterior.
+    """Return the true labels' probabilities at test points with approximations and an exact posterior.
 
     Parameters
     ----------
     latents : pandas.DataFrame
         `papers.qp.records.NEARER_LATENTS`.
     sampled : sequence of dict
-        As `papers.qp.truth.records.read` returns them.
+        Records of `papers.qp.truth.records.read`.
 
     Returns
     -------
     points : pandas.DataFrame
-        A line a test point of labels: `SPLIT`, point, a column a method, `EXACT` and `ERROR`.
+        A row for each test point with a label: `SPLIT`, point, a column for each method, `EXACT`, `ERROR`.
     """
     import pandas as pd
 
@@ -77,19 +78,22 @@ def points(latents: pd.DataFrame, sampled: Sequence[Record]) -> pd.DataFrame:
         )
     ]
     wide = latents.pivot(index=[*SPLIT, "point"], columns="method", values="log_density")
-    probabilities = np.exp(wide[[method for method in COMPARED if method in wide]]).reset_index()
+    probabilities = np.exp(wide[[method for method in SHOWN if method in wide]]).reset_index()
     return probabilities.merge(
         pd.DataFrame(exact, columns=[*SPLIT, "point", EXACT, ERROR]), on=[*SPLIT, "point"]
     )
 
 
 def _bin(sure: np.ndarray) -> np.ndarray:
-    """Number [N] of the bin of each confidence."""
+    """Return the number [N] of the bin of each confidence."""
     return np.searchsorted(EDGES[1:-1], sure, side="right")
 
 
 def binned(own: np.ndarray) -> list[tuple[float, int, int]]:
-    """Mean confidence, right answers and points of each bin that has points (own probabilities [N])."""
+    """Return mean confidence, right answers and points of each bin with points.
+
+    ``own`` has the probabilities [N] of the true labels.
+    """
     sure = confidence(own)
     bins = (_bin(sure) == k for k in range(len(EDGES) - 1))
     return [
@@ -100,12 +104,12 @@ def binned(own: np.ndarray) -> list[tuple[float, int, int]]:
 
 
 def differences(table: pd.DataFrame, method: str) -> pd.DataFrame:
-    """How far a method's probabilities are from the exact ones, by bins of the exact confidence.
+    """Compare a method's probabilities with the exact ones, by bins of the exact confidence.
 
     Returns
     -------
     frame : pandas.DataFrame
-        A line a bin that has points: ``confidence``, the mean exact one; ``bias``, mean probability of the
+        A row for each bin with points: ``confidence``, the mean exact one; ``bias``, mean probability of the
         exactly likelier label minus the exact one; ``noise``, the Monte-Carlo error of that mean.
     """
     import pandas as pd
@@ -129,23 +133,23 @@ STEP = 0.12
 
 
 def figure(table: pd.DataFrame, path_stem: str | Path) -> None:
-    """Calibration curves over all rows; over- and underconfidence by row; probabilities minus the exact ones.
+    """Draw calibration curves over all rows, over- and underconfidence by row, and differences from exact.
 
     Parameters
     ----------
     table : pandas.DataFrame
         `points`.
     path_stem : str or Path
-        Of `style.drawing`.
+        Path for `style.drawing`.
 
     Raises
     ------
     ValueError
-        No point.
+        No points.
     """
     if table.empty:
         raise ValueError("nothing to draw: no labels with approximations and an exact posterior")
-    methods = [method for method in COMPARED if method in table]
+    methods = [method for method in SHOWN if method in table]
     with style.drawing(path_stem, (7.6, 4.1)) as drawing:
         panels = drawing.subplots(1, 3, width_ratios=(1.0, 0.9, 1.0))
         _curves(panels[0], table, methods)

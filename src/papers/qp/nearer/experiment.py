@@ -1,10 +1,10 @@
-"""What is nearer to the exact posterior than EP: seven approximations of one split, to be held against it.
+"""Seven approximations of one split, to be compared with the exact posterior.
 
-EP, QP, VB, Power EP of power 1/2, Laplace's approximation, and EP corrected, cheaply and nearly exactly
-(`tilted.corrections`): all on the splits and at the hyperparameters of the ground truth
-(`papers.qp.truth.experiment`; where data are separable these lie on a flat ridge, and another search ends
-elsewhere on it). A record has a method's log evidence, the latents of the test inputs, their log predictive
-densities, and processor seconds. The corrected evidence is the same in both grades.
+They are EP, QP, VB, Power EP of power 1/2, Laplace's approximation, and EP corrected, cheaply and nearly
+exactly (`tilted.corrections`). All use the splits and the hyperparameters of the ground truth
+(`papers.qp.truth.experiment`): on separable data these lie on a flat ridge, and another search would end at
+another point of it. A record has a method's log evidence, the latents of the test inputs, their log
+predictive densities, and processor seconds. Both grades of correction share the corrected evidence.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ METHODS = ("ep", "qp", "vb", POWER_EP, LAPLACE, *GRADES)
 POWER = 0.5
 KEY = ("dataset", "seed", "fold", "method")
 FIT_COLUMNS = (*KEY, "variance", "lengthscale", "log_evidence", "trusted", "seconds", "latent_seconds")
-"""``trusted``: whether the evidence is said to be; ``seconds`` of inference and evidence."""
+"""``trusted`` is about the evidence; ``seconds`` are of inference and evidence."""
 
 LATENT_COLUMNS = (*KEY, "point", "mean", "variance", "log_density", "trusted")
-"""A line a test input of the split: moments of its latent, log predictive density of its target."""
+"""One row for each test input of the split: moments of its latent, log predictive density of its target."""
 
 
 class Answer(NamedTuple):
-    """What a method says of a split: evidence, latents of the test inputs [N*], and what it took."""
+    """A method's results on a split: evidence, latents of the test inputs [N*], and their cost."""
 
     log_evidence: float
     mean: np.ndarray
@@ -63,15 +63,15 @@ class Answer(NamedTuple):
 
 
 def run(dataset: Dataset, seed: int, fold: int, kernel: SquaredExponential) -> Iterator[dict[str, Any]]:
-    """Records of one split, a method each.
+    """Yield the records of one split, one for each method.
 
     Parameters
     ----------
     dataset : Dataset
-        In the variant of the protocol as-released.
+        Data set in the variant of the protocol as-released.
     seed, fold : int
     kernel : SquaredExponential
-        At the hyperparameters of the ground truth.
+        Kernel at the hyperparameters of the ground truth.
 
     Yields
     ------
@@ -100,12 +100,12 @@ def run(dataset: Dataset, seed: int, fold: int, kernel: SquaredExponential) -> I
 
 
 def fit_line(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """The line of a record in the study of fits."""
+    """Return the row of a record in the study of fits."""
     return [{name: record[name] for name in FIT_COLUMNS}]
 
 
 def latent_lines(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """Its lines in the study of latents."""
+    """Return the rows of a record in the study of latents."""
     columns = record["latents"]
     return [
         {**{name: record[name] for name in KEY}, "point": point, **dict(zip(columns, values, strict=True))}
@@ -183,7 +183,7 @@ def _of_laplace(ep: api.Fit, points: Split) -> Answer:
 
 
 def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Lines of one data set again, at the recorded hyperparameters."""
+    """Repeat rows of one data set, at the recorded hyperparameters."""
     dataset = loaded(lines.iloc[0]["dataset"], PROTOCOL, context.mirror)
     done: dict[tuple[int, int], dict[str, dict[str, Any]]] = {}
     for line in lines.to_dict("records"):

@@ -25,7 +25,7 @@ ROUNDING = 1e-9  # of the height, relatively: by less it may seem to fall near t
 
 
 def _probit(y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """d1, d2 [N] of log Phi(y f)."""
+    """Return d1, d2 [N] of log Phi(y f)."""
     z = y * f
     with np.errstate(over="ignore"):  # far on the right side, where the ratio is 0
         ratio = np.sqrt(2.0 / np.pi) / erfcx(-z / np.sqrt(2.0))
@@ -33,7 +33,7 @@ def _probit(y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _poisson_square(y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """d1, d2 [N] of y log f^2 - f^2."""
+    """Return d1, d2 [N] of y log f^2 - f^2."""
     return 2.0 * y / f - 2.0 * f, -2.0 * y / f**2 - 2.0
 
 
@@ -41,12 +41,12 @@ DERIVATIVES = {"probit": _probit, "poisson-square": _poisson_square}
 
 
 def laplace(fit: api.Fit) -> tuple[DenseState, float]:
-    """Posterior at the mode, and log evidence in nats, of the model and at the hyperparameters of a fit.
+    """Return the posterior at the mode, and the log evidence in nats, for a fit's model and hyperparameters.
 
     Parameters
     ----------
     fit : tilted.api.Fit
-        Of the probit, or of counts of the rate f^2; the search starts at its posterior mean.
+        Fit of the probit, or of counts of the rate f^2; the search starts at its posterior mean.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How near seven approximations come to the exact posterior, to read and to see; Table 1's exact column."""
+"""Page and figure of the errors of seven approximations; the exact column of Table 1."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def write(table: pd.DataFrame, fits: pd.DataFrame, folder: Path) -> None:
 
 
 def _of_methods(table: pd.DataFrame, column: str, shown: str, noise: str = "") -> list[str]:
-    """A grid with a row a data set and a column a method."""
+    """Return a grid with a row for each data set and a column for each method."""
     header = ["Data", "Splits", *SHORT.values(), *(["noise", "not trusted"] if noise else [])]
     cells = []
     for row, lines in table.groupby("row", sort=False):
@@ -112,7 +112,7 @@ def _of_methods(table: pd.DataFrame, column: str, shown: str, noise: str = "") -
 
 
 def exact_column(fits: pd.DataFrame) -> list[str]:
-    """Grids of test errors and NTLL on the seeds that every column of a row has."""
+    """Return grids of test errors and NTLL on the seeds that every column of a row has."""
     selected = fits[(fits["protocol"] == PROTOCOL) & fits["method"].isin(COLUMNS)]
     rows = list(selected.loc[selected["method"] == EXACT, "dataset"].unique())
     if not rows:
@@ -163,14 +163,14 @@ PANELS: dict[str, tuple[str, str, str]] = {
 
 
 def figure(table: pd.DataFrame, path_stem: str | Path) -> None:
-    """Errors of every method against the exact posterior, a row a data set, on logarithmic axes.
+    """Draw every method's errors against the exact posterior, by data set, on logarithmic axes.
 
-    Grey: two Monte-Carlo standard errors of the exact numbers. To the left is better.
+    Grey covers two Monte-Carlo standard errors of the exact numbers. Left is better.
 
     Raises
     ------
     ValueError
-        No line.
+        The table is empty.
     """
     if table.empty:
         raise ValueError("nothing to draw: no approximation beside the ground truth")

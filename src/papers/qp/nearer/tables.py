@@ -1,10 +1,10 @@
-"""How near seven approximations come to the exact posterior: records to numbers, and our own claims about it.
+"""Errors of seven approximations against the exact posterior, and our own claims about them.
 
-Errors at the test latents of all splits of a data set, against the sampled posterior, by the conventions of
-`papers.qp.truth.tables`: of the log variance, of the mean in exact standard deviations, of the log predictive
-density in nats, and of the log evidence, a number a split. Beside each stands the Monte-Carlo error of the
-exact numbers, below which nothing can be told. The claims OURS1 to OURS3 are no paper's: they say of EP's
-correction what the first paper says of QP.
+Errors are those at the test latents of all splits of a data set, against the sampled posterior, by the
+conventions of `papers.qp.truth.tables`. They are errors of the log variance, of the mean in exact standard
+deviations, of the log predictive density in nats, and of the log evidence, one number for each split. Each
+error has the Monte-Carlo error of the exact numbers next to it; smaller differences are not measurable. The
+claims OURS1 to OURS3 are ours, not a paper's: they state of EP's correction what the QP paper states of QP.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ COLUMNS = tuple(
     "variance_excess_se density_gap density_gap_se evidence_gap evidence_gap_se ntll overconfidence seconds "
     "milliseconds".split()
 )
-"""Columns of the summary, a line a (data set, method). ``*_rms``, ``*_error``: root mean square, mean
+"""Columns of the summary, a row for each (data set, method). ``*_rms``, ``*_error``: root mean square, mean
 absolute error; ``*_noise``: the Monte-Carlo error of the exact numbers in the same mean.
 ``variance_excess``: mean squared log-variance error minus EP's; ``density_gap``: mean absolute error of
 the log density minus EP's; ``evidence_gap``: mean absolute error of the evidence minus a quarter of
@@ -60,14 +60,14 @@ NO_WORSE = load()["OURS3"].margin["nats"]
 
 
 def summary(fits: pd.DataFrame, latents: pd.DataFrame, sampled: Sequence[Record]) -> pd.DataFrame:
-    """A line a (data set, method), over the splits that have approximations and an exact posterior.
+    """Return a row for each (data set, method), over the splits with approximations and an exact posterior.
 
     Parameters
     ----------
     fits, latents : pandas.DataFrame
         `papers.qp.records.NEARER_FITS`, `NEARER_LATENTS`.
     sampled : sequence of dict
-        As `papers.qp.truth.records.read` returns them.
+        Records of `papers.qp.truth.records.read`.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def _require_same(record: Record, ours: pd.DataFrame) -> None:
 
 
 def _lines(dataset: str, splits: Sequence[Record], here: Sequence[tuple[Any, Any]]) -> list[dict[str, Any]]:
-    """Lines of a data set; ``here``: of each split, the fits by method and the latents by method."""
+    """Return the rows of a data set; ``here`` has the fits and the latents of each split, by method."""
     sizes = [record["n_test"] for record in splits]
     variance, se_variance = exact(splits, "test", "variance"), exact(splits, "test", "se_variance")
     mean, se_mean = exact(splits, "test", "mean"), exact(splits, "test", "se_mean")
@@ -165,12 +165,15 @@ def _lines(dataset: str, splits: Sequence[Record], here: Sequence[tuple[Any, Any
 
 
 def confidence(own: np.ndarray) -> np.ndarray:
-    """Probabilities [N] of the likelier labels, from those of the own ones."""
+    """Return the probabilities [N] of the likelier labels, from those of the true labels."""
     return np.maximum(own, 1.0 - own)
 
 
 def overconfidence(own: np.ndarray) -> float:
-    """Mean probability of the likelier label minus the share of right ones, from own ones [N]."""
+    """Return the mean probability of the likelier label minus the share of right ones.
+
+    ``own`` has the probabilities [N] of the true labels.
+    """
     return float(confidence(own).mean() - np.mean(own > 0.5))
 
 
@@ -180,7 +183,7 @@ GRADES = (NEARLY_EXACT, CHEAP)
 
 
 def nearer_variances(table: pd.DataFrame | None, protocol: str) -> list[Block]:
-    """OURS1: corrected variances are nearer to the exact ones than EP's."""
+    """Judge OURS1: corrected variances are nearer to the exact ones than EP's."""
 
     def line(ours: Any, ep: Any) -> Line:
         both = ours.variance_rms + ep.variance_rms
@@ -193,7 +196,7 @@ def nearer_variances(table: pd.DataFrame | None, protocol: str) -> list[Block]:
 
 
 def better_evidence(table: pd.DataFrame | None, protocol: str) -> list[Block]:
-    """OURS2: the corrected evidence's error is at most a quarter of EP's."""
+    """Judge OURS2: the corrected evidence's error is at most a quarter of EP's."""
 
     def line(ours: Any, ep: Any) -> Line:
         note = f"{ours.evidence_error:.4f} for {ep.evidence_error:.4f} of EP, noise {ours.evidence_noise:.4f}"
@@ -207,7 +210,7 @@ def better_evidence(table: pd.DataFrame | None, protocol: str) -> list[Block]:
 
 
 def no_worse_predictions(table: pd.DataFrame | None, protocol: str) -> list[Block]:
-    """OURS3: predictive log densities are no further from the exact ones than EP's."""
+    """Judge OURS3: predictive log densities are no further from the exact ones than EP's."""
 
     def line(ours: Any, ep: Any) -> Line:
         note = f"{ours.density_error:.6f} for {ep.density_error:.6f} of EP, noise {ours.density_noise:.6f}"
@@ -220,14 +223,14 @@ def no_worse_predictions(table: pd.DataFrame | None, protocol: str) -> list[Bloc
 
 
 def _untrusted(ours: Any) -> str:
-    """How many latents the correction does not answer for, whose answer is EP's."""
+    """Count the latents whose correction is not trusted and whose answer is EP's."""
     return f"; {ours.not_trusted} of {ours.n} latents not to be trusted, and EP's" if ours.not_trusted else ""
 
 
 def _judged(
     ours: Any, quantity: str, unit: str, effect: float, error: float, note: str, margin: float = 0.0
 ) -> Line:
-    """Yes where the effect is shown to be above minus the margin, no where below."""
+    """Decide yes if the effect is above minus the margin beyond the error, no if below."""
     low, high = effect - DECIDED * error, effect + DECIDED * error
     status = YES if low > -margin else NO if high < -margin else UNDECIDED
     sample = Inference(status, low, high)

@@ -1,1 +1,1 @@
-"""Table 1: its rows, its pages, how near it comes to the printed one."""
+"""Table 1: its rows, its pages, its distance from the printed one."""

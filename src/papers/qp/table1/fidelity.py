@@ -1,4 +1,4 @@
-"""Does `as-released` reproduce the printed Table 1? Every cell against a tolerance fixed beforehand.
+"""Comparison of `as-released` with the printed Table 1: every cell within a tolerance fixed beforehand.
 
 ============ =============================================================== =========================
 check        compared                                                        passes
@@ -9,12 +9,12 @@ gap          mean EP - QP of a row's NTLL                                    wit
 asterisk     QP's NTLL below EP's in more than 90 % of folds, of seeds       as printed
 ============ =============================================================== =========================
 
-Where the published sd is 0.0 or 0.2 (rounding decides) a cell passes within 0.2 printed units.
-VB is scored as the released code does where it was (``vb-joint-released``). Scored stably (``vb-joint``)
-Sonar's test error is excepted: there every p is 1/2 to nine digits.
+If the published sd is 0.0 or 0.2 (rounding decides), a cell passes within 0.2 printed units. VB is scored as
+the released code does (``vb-joint-released``), if such scores exist. Scored stably (``vb-joint``), Sonar's
+test error is excepted: there every p is 1/2 to nine digits.
 
-The gap EP - QP also stands by EP's prior variance (`by_variance`): on separable data the evidence rises ever
-more slowly with it, and where a search stops on that flat ridge is its tolerance's choice, but the test
+`by_variance` gives the gap EP - QP by EP's prior variance. On separable data the evidence rises ever more
+slowly with this variance, and the tolerance of a search decides where it stops on that flat ridge. The test
 log-likelihoods, and QP's advantage, depend on it.
 """
 
@@ -67,14 +67,14 @@ COLUMNS = tuple("check row metric method ours published deviation tolerance verd
 
 
 def check(summary: Summary) -> pd.DataFrame:
-    """Every cell, gap and asterisk of the printed table against ours under ``as-released``.
+    """Compare every cell, gap and asterisk of the printed table with ours under ``as-released``.
 
     Returns
     -------
     fidelity : pandas.DataFrame
         `COLUMNS`. Numbers are in printed units, ``deviation`` is ours minus published. An asterisk's
         ``ours`` is the share of experiments in which QP is below EP, its ``published`` is 1 for an
-        asterisk and 0 for none. What no complete seed of ours stands beside is ``not run``.
+        asterisk and 0 for none. Cells without a complete seed of ours are ``not run``.
     """
     import pandas as pd
 
@@ -112,7 +112,7 @@ def _gaps(summary: Summary, ours: pd.DataFrame) -> Iterator[tuple[object, ...]]:
 
 
 def printed_gap(summary: Summary, row: str) -> float:
-    """The published EP - QP of a row's NTLL, a difference of two rounded numbers."""
+    """Return the published EP - QP of a row's NTLL, a difference of two rounded numbers."""
     ep, qp = (summary.printed.cells[row, "NTLL", method][0] for method in ("ep", "qp"))
     return ep - qp
 
@@ -136,7 +136,7 @@ def write_csv(fidelity: pd.DataFrame, path: str | Path) -> Path:
 
 
 def markdown(fidelity: pd.DataFrame) -> str:
-    """`check`'s result as Markdown: the count, what misses, then everything."""
+    """Return `check`'s result as Markdown: the count, the misses, then everything."""
     judged = fidelity[~fidelity["verdict"].isin([EXCEPT, ABSENT])]
     misses = judged[judged["verdict"] == MISS]
     counts = f"{len(judged) - len(misses)} of {len(judged)} checks pass"
@@ -183,12 +183,12 @@ def _table(lines: pd.DataFrame) -> list[str]:
 
 
 def by_variance(fits: pd.DataFrame) -> pd.DataFrame:
-    """Folds of classification and their mean gap, EP as reported, by class of EP's prior variance.
+    """Count folds of classification, with their mean gap, EP as reported, by class of EP's prior variance.
 
     Returns
     -------
     classes : pandas.DataFrame
-        Columns dataset, variance (index of `VARIANCE_NAMES`), folds, gap (printed units); a line for each
+        Columns dataset, variance (index of `VARIANCE_NAMES`), folds, gap (printed units); a row for each
         class that has folds with numbers from both methods.
     """
     fits = fits[(fits["protocol"] == PROTOCOL) & (fits["outcome"] != FAILED) & (fits["dataset"] != "coal")]
@@ -203,7 +203,10 @@ def by_variance(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def ridge_lines(classes: pd.DataFrame, summary: Summary) -> list[str]:
-    """Lines of a section: a row a data set, a column a class of `by_variance`; none without any."""
+    """Return a section with a row for each data set and a column for each class of `by_variance`.
+
+    It is empty without data.
+    """
     cells = []
     for dataset, row in ROWS.items():
         lines = classes[classes["dataset"] == dataset].set_index("variance")

@@ -1,4 +1,4 @@
-"""Table 1 in LaTeX (booktabs), in the paper's arrangement: a function of the summary and of nothing else."""
+"""Table 1 in LaTeX (booktabs), in the paper's arrangement; it depends on the summary only."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def write_latex(summary: Summary, path: str | Path) -> Path:
-    """Write one ``table`` environment a protocol; needs packages booktabs and xcolor.
+    """Write one ``table`` environment for each protocol; it needs the packages booktabs and xcolor.
 
-    Data sets are rows, TE and NTLL groups of columns; the published value stands in grey beneath ours.
-    The caption names the methods left out and the rows with fewer seeds than the paper's.
+    Rows are data sets, groups of columns TE and NTLL. The published value is in grey beneath ours. The
+    caption names the methods left out and the rows with fewer seeds than the paper's.
     """
     tables = ["\n".join(_latex_table(summary, protocol)) for protocol in summary.protocols]
     return write_text(path, "% Needs \\usepackage{booktabs,xcolor}.\n" + "\n\n".join(tables) + "\n")
@@ -86,7 +86,7 @@ def _caption(protocol: str, table: pd.DataFrame, methods: Sequence[str]) -> str:
 
 
 def _coverage(shown: pd.DataFrame, methods: Sequence[str]) -> list[str]:
-    """Rows with fewer seeds than the paper's, each with its numbers of seeds."""
+    """Return the rows with fewer seeds than the paper's, each with its numbers of seeds."""
     fewer = []
     for row, lines in shown.groupby("row", sort=False):
         n_seeds = dict(zip(lines["method"], lines["n_seeds"], strict=True))

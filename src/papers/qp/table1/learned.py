@@ -1,8 +1,8 @@
-"""Table 1 with hyperparameters learned by the corrected evidence, beside EP's.
+"""Table 1 with hyperparameters learned by the corrected evidence, compared with EP's.
 
-`papers.qp.nearer.pages` shows it.
+`papers.qp.nearer.pages` writes it.
 
-Only the objective differs: the same splits, likelihood and search, started at the hyperparameters of EP's
+Only the objective differs. Splits, likelihood and search are the same, started at the hyperparameters of EP's
 column (methods ``corrected-evidence`` and ``corrected-evidence-exact`` of the protocol as-released).
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LEARNED = "corrected-evidence"
 PAIRS = {"EP": ("ep", LEARNED), "exact": ("exact", f"{LEARNED}-exact")}
-"""What predicts -> records at hyperparameters learned by EP's evidence, and by the corrected one."""
+"""Predictor -> records at hyperparameters learned by EP's evidence, and by the corrected one."""
 
 LEGEND = """\
 Table 1 under as-released with hyperparameters learned by EP's evidence, and by the corrected one, climbed
@@ -43,7 +43,7 @@ could not be had there."""
 
 
 def section(fits: pd.DataFrame) -> list[str]:
-    """Lines of two sections: NTLL and test errors, and (with its heading) what was learned."""
+    """Return two sections: NTLL and test errors, and, with its heading, the learned hyperparameters."""
     selected = fits[fits["protocol"] == PROTOCOL]
     rows = row_order(selected.loc[selected["method"] == LEARNED, "dataset"])
     if not rows:
@@ -73,13 +73,13 @@ def _grid(header: list[str], cells: list[list[str]]) -> list[str]:
 
 
 def _over_seeds(gains: pd.Series, digits: int) -> str:
-    """Mean ± standard error; of one seed without."""
+    """Format mean ± standard error over seeds."""
     error = gains.std(ddof=1) / np.sqrt(len(gains))
     return f"{gains.mean():+.{digits}f} ± {error:.{digits}f}"
 
 
 def _scores(fits: pd.DataFrame, by: str, metric: str) -> list[str]:
-    """Seeds, both means and their difference on a data set."""
+    """Return seeds, both means and their difference on a data set."""
     methods = list(PAIRS[by])
     means = seed_means(fits[fits["method"].isin(methods)])
     both = means.pivot(index="seed", columns="method", values=metric).reindex(columns=methods).dropna()
@@ -90,7 +90,7 @@ def _scores(fits: pd.DataFrame, by: str, metric: str) -> list[str]:
 
 
 def _beside(fits: pd.DataFrame, by: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The fits of a pair on the folds on which both gave numbers."""
+    """Return the fits of a pair on the folds on which both gave numbers."""
     fits = fits[fits["outcome"] != FAILED]
     pair = [fits[fits["method"] == name].set_index(["seed", "fold"]) for name in PAIRS[by]]
     common = pair[0].index.intersection(pair[1].index)

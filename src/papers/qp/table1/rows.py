@@ -1,18 +1,17 @@
-"""Records to rows of Table 1, QP against EP, and everything else that the table and the report say.
+"""Rows of Table 1 from the records, QP against EP, and all other numbers of the table and the report.
 
-As in the paper [Zhang 2020, section 6.1]: the mean over a fold's test points (already in the record), the
-mean over the folds of a seed, then mean and population standard deviation over the seeds, in the printed
-units (TE times 100, NTLL times 1000).
+Means follow the paper [Zhang 2020, section 6.1]: over a fold's test points (already in the record), then over
+the folds of a seed, then mean and population standard deviation over the seeds. Units are the printed ones
+(TE times 100, NTLL times 1000).
 
-Which fits a mean uses: those of every seed all of whose folds gave numbers, whether or not the fit met its
-convergence test. A seed with a failed or absent fold is left out whole, since the folds of a data set differ
-in difficulty and a mean over the rest would be another quantity; ``n_seeds`` says how many entered,
-`left_out` which did not and why.
+A mean uses every seed all of whose folds gave numbers, converged or not. A seed with a failed or absent fold
+is left out: the folds of a data set differ in difficulty, so a mean over fewer folds would be another
+quantity. ``n_seeds`` counts the seeds used, and `left_out` lists the others with the reason.
 
-The paper marks a row where QP's NTLL is below EP's in more than 90 % of the experiments [Zhang 2020, table 1]
-and does not say whether an experiment is a fold or a seed; `ntll_gaps` gives both shares. EP stands there
-`REPORTED` (tuned twice where the protocol does) and at `EQUAL` hyperparameters (the record named in QP's
-``pair``, where its hyperparameters are QP's, see `papers.qp.paired`).
+The paper marks a row where QP's NTLL is below EP's in more than 90 % of the experiments [Zhang 2020, table
+1]. It does not say whether an experiment is a fold or a seed, so `ntll_gaps` gives both shares. They compare
+QP with EP as `REPORTED` (tuned twice where the protocol does) and at `EQUAL` hyperparameters (the record
+named in QP's ``pair``, where its hyperparameters are QP's, see `papers.qp.paired`).
 """
 
 from __future__ import annotations
@@ -49,14 +48,14 @@ GROUP = ["protocol", "dataset", "method"]
 ASTERISK = 0.9
 REPORTED, EQUAL = "reported", "equal"
 AGAINST = {REPORTED: "ep", EQUAL: AT_QPS}
-"""What QP is compared with -> the method of `paired`."""
+"""Name of an EP that QP is compared with -> the method of `paired`."""
 
 GAP_COLUMNS = ("protocol", "row", "against", "n_folds", "n_below", "n_seeds", "n_seeds_below", "gap")
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Frames (see the functions of the same names), printed numbers, and where the records come from.
+    """Frames (see the functions of the same names), printed numbers, and the origin of the records.
 
     Attributes
     ----------
@@ -65,13 +64,13 @@ class Summary:
     table : pandas.DataFrame
         `published.compare` of `means`.
     gaps, left_out : pandas.DataFrame
-        Of `ntll_gaps`, `left_out`.
+        Results of `ntll_gaps`, `left_out`.
     printed : Printed
         The published table.
     runs : dict
-        Run of a record -> when and by what it was made.
+        Run of a record -> its row of ``runs.csv``.
     groups : list of Group
-        What of the records was made again (`papers.evidence.verification.standing`).
+        Repeated records (`papers.evidence.verification.standing`).
     """
 
     fits: pd.DataFrame
@@ -84,26 +83,26 @@ class Summary:
 
     @property
     def protocols(self) -> list[str]:
-        """Protocols in the order of the table."""
+        """Return the protocols in the order of the table."""
         return list(dict.fromkeys(self.table["protocol"]))
 
     @property
     def troubled(self) -> pd.DataFrame:
-        """Lines of every fit that failed or did not converge."""
+        """Return every fit that failed or did not converge."""
         return self.fits[self.fits["outcome"] != OK]
 
     @property
     def environments(self) -> list[str]:
-        """Versions and processors of the runs."""
+        """Return versions and processors of the runs."""
         return sorted({self.runs[name].environment for name in self.fits[RUN].unique()} - {""})
 
     def days(self, runs: pd.Series) -> list[str]:
-        """Days of some runs, in order; those that are known."""
+        """Return the known days of some runs, in order."""
         return sorted({self.runs[name].date for name in runs.unique()} - {""})
 
 
 def load(folder: str | Path, printed: str | Path) -> Summary:
-    """Summary of the fits in a folder of records, beside the published table (a CSV file).
+    """Summarise the fits of a folder of records, with the published table (a CSV file).
 
     Raises
     ------
@@ -127,7 +126,7 @@ def summarise(
     runs: Mapping[str, Run],
     groups: Sequence[Group] = (),
 ) -> Summary:
-    """Summary of fits, in any order, beside the published table."""
+    """Summarise fits, in any order, with the published table."""
     fits = ordered(fits)
     return Summary(
         fits=fits,
@@ -141,7 +140,7 @@ def summarise(
 
 
 def seed_means(fits: pd.DataFrame) -> pd.DataFrame:
-    """Means over the folds of each seed.
+    """Return the means over the folds of each seed.
 
     Parameters
     ----------
@@ -151,7 +150,7 @@ def seed_means(fits: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     seeds : pandas.DataFrame
-        A line a (protocol, dataset, method, seed), in the table's order, with the means ``TE`` and
+        A row for each (protocol, dataset, method, seed), in the table's order, with the means ``TE`` and
         ``NTLL`` in printed units (NaN unless ``complete``), the number of folds ``unconverged``, and whether
         the seed is ``complete``.
     """
@@ -169,12 +168,12 @@ def seed_means(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def means(fits: pd.DataFrame) -> pd.DataFrame:
-    """Means and spreads over seeds, one line a (protocol, row, metric, method).
+    """Return means and spreads over seeds, one row for each (protocol, row, metric, method).
 
     Parameters
     ----------
     fits
-        As `seed_means`.
+        Records, as for `seed_means`.
 
     Returns
     -------
@@ -201,7 +200,10 @@ def means(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def left_out(fits: pd.DataFrame) -> pd.DataFrame:
-    """Seeds that enter no mean: columns protocol, dataset, method, seed, reason, in the table's order."""
+    """Return the seeds that enter no mean, in the table's order.
+
+    Columns are protocol, dataset, method, seed, reason.
+    """
     seeds = seed_means(fits)
     missing = seeds.loc[~seeds["complete"], [*GROUP, "seed"]]
     lines = missing.merge(fits, on=[*GROUP, "seed"])
@@ -210,7 +212,7 @@ def left_out(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def _reason(lines: pd.DataFrame, n: int) -> str:
-    """Why a seed of ``n`` folds is incomplete."""
+    """Explain why a seed of ``n`` folds is incomplete."""
     failed = lines.loc[lines["outcome"] == FAILED, "fold"].tolist()
     absent = sorted(set(range(n)) - set(lines["fold"]))
     reasons = [
@@ -222,19 +224,19 @@ def _reason(lines: pd.DataFrame, n: int) -> str:
 
 
 def ntll_gaps(fits: pd.DataFrame) -> pd.DataFrame:
-    """How often, and by how much, QP's NTLL is below EP's.
+    """Count how often QP's NTLL is below EP's, and measure the mean gap.
 
     Parameters
     ----------
     fits
-        As `seed_means`.
+        Records, as for `seed_means`.
 
     Returns
     -------
     gaps : pandas.DataFrame
-        `GAP_COLUMNS`, a line a (protocol, row, against). Everything is over the seeds all of whose folds
-        have numbers from both: their folds, and in how many QP's NTLL is strictly below; the seeds, and in
-        how many the mean is; and the mean of EP - QP in printed units (NaN without such a seed).
+        `GAP_COLUMNS`, a row for each (protocol, row, against). All numbers are over the seeds all of whose
+        folds have numbers from both: the folds, and those with QP's NTLL strictly below; the seeds, and
+        those with QP's mean below; and the mean of EP - QP in printed units (NaN without such a seed).
     """
     import pandas as pd
 
@@ -249,21 +251,21 @@ def ntll_gaps(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def _below(scores: Paired) -> tuple[int, int, int, int, float]:
-    """Folds and seeds, of how many QP is below EP, and the mean gap in printed units."""
+    """Return folds, folds with QP below EP, seeds, seeds with QP below EP, and the mean printed gap."""
     folds, seeds = scores.differences, scores.seed_differences
     gap = FIELDS["NTLL"][1] * float(seeds.mean()) if len(seeds) else math.nan
     return folds.size, int((folds > 0).sum()), len(seeds), int((seeds > 0).sum()), gap
 
 
 def has_asterisk(n_below: int, n: int) -> bool:
-    """Whether QP is below EP in more than 90 % of n experiments."""
+    """Test if QP is below EP in more than 90 % of n experiments."""
     return n > 0 and n_below > ASTERISK * n
 
 
 def trouble_entries(troubled: pd.DataFrame) -> list[tuple[str, str]]:
-    """Troubled fits gathered by row, method, protocol, outcome and cause (`lines.reason_class`).
+    """Group failed and unconverged fits by row, method, protocol, outcome and cause (`lines.reason_class`).
 
-    A thousand fits that stopped for the same reason are one paragraph, and a single odd one still stands out.
+    A thousand fits that stopped for the same reason become one paragraph, so a single odd fit stays visible.
 
     Returns
     -------
@@ -286,7 +288,7 @@ def trouble_entries(troubled: pd.DataFrame) -> list[tuple[str, str]]:
 
 
 def left_out_entries(missing: pd.DataFrame) -> list[str]:
-    """Left out seeds gathered by row, method, protocol and reason."""
+    """Group the seeds left out by row, method, protocol and reason."""
     by_reason = missing.groupby(["dataset", "method", "protocol", "reason"], sort=False)["seed"]
     return [
         f"{row_of(dataset)} {method} ({protocol}), seed {spans(seeds)}: {reason}"

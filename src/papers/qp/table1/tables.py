@@ -1,7 +1,7 @@
-"""Table 1 as files: CSV for machines, Markdown for eyes (LaTeX: `latex`).
+"""Table 1 as CSV and as Markdown (LaTeX: `latex`).
 
-All are functions of the summary handed in and of nothing else, so writing twice gives the same
-bytes. The CSV has six decimals of the printed units, far below any spread and far above rounding.
+All functions depend on the summary only, so writing twice gives the same bytes. The CSV has six decimals of
+the printed units, far below any spread and far above rounding.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def write_rounded(table: pd.DataFrame, path: str | Path, decimals: int) -> Path:
 
 
 def markdown(summary: Summary) -> str:
-    """Table 1 as Markdown that is also legible as plain text; ends with a line feed."""
+    """Return Table 1 as Markdown that is also legible as plain text; ends with a line feed."""
     lines = [f"# {TITLE}", "", *LEGEND.splitlines(), ""]
     if standing.loud(summary.groups):
         lines += ["**Not all of these records were verified: see Provenance below.**", ""]
@@ -70,7 +70,7 @@ def markdown(summary: Summary) -> str:
 
 
 def _provenance(summary: Summary) -> list[str]:
-    """Fits and core-hours a method, machines, and what of the fits was made again."""
+    """Return fits and core-hours of each method, machines, and which fits were repeated."""
     cells = [
         (
             *name,
@@ -87,14 +87,14 @@ def _provenance(summary: Summary) -> list[str]:
 
 
 def days(known: Sequence[str]) -> str:
-    """Days as text, the first and the last of several."""
+    """Format days as text, the first and the last of several."""
     if not known:
         return "unknown"
     return known[0] if len(known) == 1 else f"{known[0]} to {known[-1]}"
 
 
 def notes(line: Any) -> str:
-    """What a reader of one line of the long table has to know, or an empty string."""
+    """Return the remarks on one row of the long table, or an empty string."""
     remarks = []
     if line.published_sd == 0:
         remarks.append("sd 0, no dev.")
@@ -106,7 +106,10 @@ def notes(line: Any) -> str:
 
 
 def marks(gaps: pd.DataFrame, protocol: str) -> dict[str, str]:
-    """Row -> asterisk of QP against EP as reported: ``*``, ``*f`` (by folds only), ``*s``, or empty."""
+    """Map each row to its asterisk: ``*``, ``*f`` (by folds only), ``*s`` (by seeds only), or empty.
+
+    The asterisk compares QP with EP as reported.
+    """
     lines = gaps[(gaps["protocol"] == protocol) & (gaps["against"] == REPORTED)]
     kinds = {(True, True): "*", (True, False): "*f", (False, True): "*s", (False, False): ""}
     starred = {}
@@ -118,7 +121,7 @@ def marks(gaps: pd.DataFrame, protocol: str) -> dict[str, str]:
 
 
 def _paper_table(summary: Summary, protocol: str) -> Iterator[str]:
-    """A protocol in the paper's arrangement, ours above the published values."""
+    """Yield one protocol in the paper's arrangement, our values above the published ones."""
     table = summary.table[summary.table["protocol"] == protocol]
     methods = paper_methods(table["method"])
     starred, printed = marks(summary.gaps, protocol), summary.printed.asterisks
@@ -137,30 +140,30 @@ def _paper_table(summary: Summary, protocol: str) -> Iterator[str]:
 
 
 def in_columns(lines: pd.DataFrame, methods: Sequence[str]) -> list[Any]:
-    """Lines of a row in the paper's columns, metric by metric; None where a method was not run."""
+    """Arrange a row's methods in the paper's columns, metric by metric; None if a method was not run."""
     by_name = {(line.metric, line.method): line for line in lines.itertuples(index=False)}
     return [by_name.get((metric, method)) for metric in METRICS for method in methods]
 
 
 def vb_is(method: str) -> str:
-    """Which method stands in the column VB; the published column is always the joint search."""
+    """Name the method in the column VB; the published column is always the joint search."""
     joint = published.printed_as(method) == "vb-joint"
     return f"VB is {method}" if joint else f"our VB is {method}, the published one vb-joint"
 
 
 def published_cells(summary: Summary, row: str) -> list[tuple[float, float]]:
-    """Printed mean and sd of EP, QP and VB, metric by metric, whichever were run; NaN where not printed."""
+    """Return printed mean and sd of EP, QP and VB, metric by metric; NaN where none is printed."""
     cells = [(row, metric, name) for metric in METRICS for name in PUBLISHED_COLUMNS]
     return [summary.printed.cells.get(cell, (math.nan, math.nan)) for cell in cells]
 
 
 def _starred(cells: Sequence[str], star: str) -> list[str]:
-    """The cells with an asterisk, or its space, behind QP's NTLL."""
+    """Add an asterisk, or its space, to the cell of QP's NTLL."""
     return [f"{text} {star:<2}" if k == 4 else text for k, text in enumerate(cells)]
 
 
 def _gap_lines(gaps: pd.DataFrame) -> Iterator[str]:
-    """Shares of experiments with QP's NTLL below EP's, and the mean gap."""
+    """Yield the shares of experiments with QP's NTLL below EP's, and the mean gap."""
     yield from GAP_LEGEND.splitlines()
     yield ""
     header = ("Protocol", "Data", "Gap", "Folds", "Seeds", "Gap (equal)", "Folds (equal)", "Seeds (equal)")
@@ -187,7 +190,7 @@ def _gap_cells(lines: pd.DataFrame, against: str) -> tuple[str, str, str]:
 
 
 def share(count: int, n: int) -> str:
-    """``count/n`` with its per cent; ``-`` of none."""
+    """Format ``count/n`` with its per cent; ``-`` if n is 0."""
     return f"{count}/{n} {100 * count / n:5.1f} %" if n else "-"
 
 

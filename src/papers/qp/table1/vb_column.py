@@ -1,6 +1,6 @@
 """The printed VB column, step by step (docs/paper-qp.md): ``vb_column.{csv,md}`` and their figure.
 
-From what the released code does to what it set out to do, row by row:
+The steps go from the released code's behaviour to its purpose:
 
 ============ ===========================================================================================
 step         record
@@ -11,8 +11,8 @@ gradient     ``vb-joint`` of the difference ``vb-right-gradient``: the search wi
 bound        ``vb``: the bound maximised, with the variational parameters solved for at each evaluation
 ============ ===========================================================================================
 
-What predicting through the inverse of K does is told fold by fold (`by_fold`): whether K was factorised as it
-is, whether predictive variances were clipped, and how far the scores moved.
+`by_fold` gives the effect of predicting through the inverse of K, fold by fold: K factorised without jitter
+or not, predictive variances clipped or not, and the change of the scores.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ fold to cost what it does here."""
 
 
 def steps(fits: pd.DataFrame, printed: Printed) -> pd.DataFrame:
-    """Every step's mean and spread over its complete seeds, beside the printed column.
+    """Return every step's mean and spread over its complete seeds, with the printed column.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def steps(fits: pd.DataFrame, printed: Printed) -> pd.DataFrame:
 
 
 def _scored_both_ways(fits: pd.DataFrame) -> pd.DataFrame:
-    """The fits without those of the stable scoring that were not scored as released too."""
+    """Keep stably scored fits only if they were scored as released too."""
     stable = (fits["protocol"] == PROTOCOL) & (fits["method"] == STEPS["stable"][1])
     folds = [tuple(fold) for fold in fits.loc[fits["method"] == RELEASED_VB, list(FOLD)].to_numpy()]
     rescored = fits[list(FOLD)].apply(tuple, axis=1).isin(folds)
@@ -127,7 +127,7 @@ def _scored_both_ways(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_fold(fits: pd.DataFrame) -> pd.DataFrame:
-    """What the inverse of K does to the folds of each row.
+    """Measure the effect of the inverse of K on the folds of each row.
 
     Returns
     -------
@@ -158,12 +158,12 @@ def by_fold(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def needed(line: Any, metric: str, printed: float) -> float:
-    """The share of clipped folds at which the mean of a row would be the printed one.
+    """Return the share of clipped folds at which the mean of a row would be the printed one.
 
     Parameters
     ----------
     line : named tuple
-        Of `by_fold`, some of whose folds are clipped.
+        Row of `by_fold` with some clipped folds.
     metric : str
         "TE" or "NTLL".
     printed : float
@@ -176,7 +176,7 @@ def needed(line: Any, metric: str, printed: float) -> float:
 
 
 def markdown(table: pd.DataFrame, folds: pd.DataFrame, printed: Printed) -> str:
-    """The steps, the spread and the folds as Markdown."""
+    """Return the steps, the spread and the folds as Markdown."""
     return "\n".join(
         [
             "# The VB column of the printed Table 1, step by step",
@@ -238,7 +238,7 @@ def _spread_grid(table: pd.DataFrame) -> list[str]:
 
 
 def _against(line: Any) -> tuple[str, str]:
-    """Deviation of the mean in published sd, and ratio of the spreads; empty where the published sd is 0."""
+    """Format the deviation of the mean in published sd, and the ratio of the spreads; empty if sd is 0."""
     if not line.published_sd > 0:
         return "", ""
     spread = f"{line.sd / line.published_sd:.2f}" if line.n_seeds > 1 else "-"
@@ -272,7 +272,7 @@ def _share_grid(folds: pd.DataFrame, printed: Printed) -> list[str]:
 
 
 def figure(table: pd.DataFrame, path_stem: str | Path, title: str) -> None:
-    """Draw the steps beside the printed column, a panel a metric; path_stem as in `style.drawing`.
+    """Draw the steps and the printed column, a panel for each metric; path_stem as in `style.drawing`.
 
     Raises
     ------
@@ -299,7 +299,7 @@ def figure(table: pd.DataFrame, path_stem: str | Path, title: str) -> None:
 
 
 def _panel(axes: Axes, lines: pd.DataFrame, rows: Sequence[str], looks: dict[str, tuple[str, str]]) -> None:
-    """One metric: the printed mean and spread as a band a row, each step as a dot with its spread."""
+    """Draw one metric: printed mean and spread as a band in each row, each step as a dot with its spread."""
     step = 0.8 / len(looks)
     for row, cells in lines.groupby("row", sort=False):
         height, first = rows.index(row), cells.iloc[0]
@@ -324,7 +324,7 @@ def write(
 ) -> None:
     """Write ``vb_column.{csv,md}`` and the figure ``as-released/vb_column``.
 
-    Nothing without fits scored as the released code does.
+    Write nothing without fits that were scored as the released code does.
     """
     if not ((fits["protocol"] == PROTOCOL) & (fits["method"] == RELEASED_VB)).any():
         return

@@ -1,1 +1,1 @@
-"""EP, QP and VB beside the exact posterior, at the same hyperparameters."""
+"""EP, QP and VB compared with the exact posterior, at the same hyperparameters."""

@@ -1,7 +1,7 @@
 """The exact posterior of a split with labels by weighted draws (`tilted.exact.orthant`) instead of chains.
 
-What the chains of `papers.qp.truth.experiment` take an hour for, where they mix slowly, draws do in minutes.
-Standard errors are those of the jackknife over batches of draws.
+Where the chains of `papers.qp.truth.experiment` mix slowly and take an hour, draws take minutes. Standard
+errors are those of the jackknife over batches of draws.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BATCHES = 50
 
 
 class Effort(NamedTuple):
-    """How many draws: a multiple of `BATCHES`."""
+    """The number of draws: a multiple of `BATCHES`."""
 
     draws: int
 
@@ -41,17 +41,17 @@ class Drawn(NamedTuple):
     ----------
     log_evidence : Estimate
     mean, variance : Estimate
-        Of latents [Q].
+        Mean and variance of latents [Q].
     log_density : Estimate
-        Of the labels of the last latents.
+        Log density of the labels of the last latents.
     effective : float
         Effective number of draws.
     heaviest : float
         Largest weight over the sum of all.
     log_bound : float
-        Of the weights.
+        Upper bound of the log weights.
     seconds : float
-        Of a processor.
+        Processor seconds.
     """
 
     log_evidence: Estimate
@@ -72,7 +72,7 @@ def draw(
     effort: Effort,
     rng: np.random.Generator,
 ) -> Drawn:
-    """The exact posterior of latents at ``inputs`` [U, D], then at the test inputs, under the probit."""
+    """Draw the exact posterior of latents at ``inputs`` [U, D], then at the test inputs, under the probit."""
     began = time.process_time()
     X, labels = np.concatenate([inputs, points.X_test]), points.y_test
     orthant = Orthant.build(kernel.matrix(points.X_train), points.y_train, mean)
@@ -107,7 +107,7 @@ def draw(
 
 
 def _jackknifed(parts: np.ndarray, latents: int) -> list[Estimate]:
-    """Log of the mean weight of a batch, means, variances and log densities, from sums [batches, ...]."""
+    """Estimate log mean weight of a batch, means, variances and log densities, from sums [batches, ...]."""
     total, n = np.sum(parts, axis=0), len(parts)
     estimates = _statistics(total[None] / n, latents)
     without = _statistics((total - parts) / (n - 1), latents)

@@ -1,8 +1,8 @@
-"""EP, QP and VB beside the exact posterior on a fold of a data set, all at the same hyperparameters.
+"""EP, QP and VB compared with the exact posterior on a fold of a data set, all at the same hyperparameters.
 
-The hyperparameters are those of EP's (first) tuning, as in the QP paper. The exact posterior and evidence
-are sampled (``tilted.exact``) from the reference Gaussian of EP's sites raised to the power ``FRACTION``,
-which is wider than EP's posterior because the exact one has heavier tails on separable data.
+The hyperparameters are those of EP's (first) tuning, as in the QP paper. The exact posterior and evidence are
+sampled (``tilted.exact``) from the reference Gaussian of EP's sites raised to the power ``FRACTION``. This is
+wider than EP's posterior because the exact one has heavier tails on separable data.
 
 Numbers in the record are rounded: estimates to 7 significant digits, standard errors and diagnostics to 3.
 Training latents are those of the distinct inputs: equal rows share one. Times are processor seconds.
@@ -43,7 +43,7 @@ DIGITS, ERROR_DIGITS = 7, 3
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to sample: chains of ``iterations`` after a warm-up of a fifth more, then annealed runs.
+    """The amount of sampling: chains of ``iterations`` after a warm-up of a fifth more, then annealed runs.
 
     ``share`` sets how fine the annealing is (``annealing.schedule``).
     """
@@ -55,7 +55,7 @@ class Effort:
 
     @property
     def length(self) -> Length:
-        """Of the chains."""
+        """Return the length of the chains."""
         return Length(self.chains, self.iterations // 5, self.iterations)
 
 
@@ -71,9 +71,9 @@ def run(
     Parameters
     ----------
     dataset : Dataset
-        In the variant of the protocol as-released.
+        Data set in the variant of the protocol as-released.
     effort : Effort or truth_drawn.Effort
-        Of chains, or of weighted draws (labels only).
+        Number and length of chains, or number of weighted draws (labels only).
     kernel : SquaredExponential, optional
         Hyperparameters; those of EP's first tuning on this fold by default.
     seed, fold : int
@@ -90,7 +90,7 @@ def run(
     ArithmeticError
         If EP's tuning or a method's inference fails: there is nothing to compare.
     ValueError
-        For draws of counts.
+        Draws were asked for a data set of counts.
     """
     kernel = kernel or tuned_kernel(dataset, seed, fold)
     result = approximated(dataset, kernel, seed, fold)
@@ -123,7 +123,7 @@ def run(
 def approximations(
     dataset: Dataset, kernel: SquaredExponential, seed: int = 0, fold: int = 0
 ) -> dict[str, Any]:
-    """What a record says of each method at these hyperparameters, without sampling anything.
+    """Return each method's entry of a record at these hyperparameters, without any sampling.
 
     Raises
     ------
@@ -143,7 +143,7 @@ class Approximated(NamedTuple):
 
 
 def approximated(dataset: Dataset, kernel: SquaredExponential, seed: int, fold: int) -> Approximated:
-    """Each method on a fold at fixed hyperparameters, by quadrature and with EP's prior mean.
+    """Fit each method to a fold at fixed hyperparameters, by quadrature and with EP's prior mean.
 
     Raises
     ------
@@ -163,13 +163,13 @@ def approximated(dataset: Dataset, kernel: SquaredExponential, seed: int, fold: 
 
 
 def _target(ep: api.Fit, points: Split, kernel: SquaredExponential) -> Target:
-    """The exact posterior of the model that the methods approximate."""
+    """Return the exact posterior of the model that the methods approximate."""
     problem = ep.problem
     return Target.build(kernel, points.X_train, points.y_train, problem.likelihood, problem.mean)
 
 
 def tuned_kernel(dataset: Dataset, seed: int, fold: int) -> SquaredExponential:
-    """Hyperparameters of EP's first tuning; ArithmeticError if it failed."""
+    """Return the hyperparameters of EP's first tuning; ArithmeticError if it failed."""
     first = fits.run_cell(dataset, PROTOCOL, "ep", seed, fold)[0]
     if first["hyperparameters"] is None:
         raise ArithmeticError(f"EP's tuning on {dataset.name} failed: {first['status']['message']}")
@@ -182,7 +182,7 @@ def _said(approximated: dict[str, api.Fit], points: Split, target: Target) -> di
 
 
 def _approximation(fit: api.Fit, points: Split, distinct: np.ndarray) -> dict[str, Any]:
-    """What a method says, in the same terms as the truth."""
+    """Return a method's results, in the same terms as the truth."""
     mean, variance = fit.predict_latent(points.X_test)
     marginals = fit.inference.state.marginals
     return {
@@ -198,7 +198,7 @@ def _approximation(fit: api.Fit, points: Split, distinct: np.ndarray) -> dict[st
 
 
 def _truth(reference: Reference, points: Split, effort: Effort, seed: Seed) -> dict[str, Any]:
-    """Sampled moments, predictions and evidence, with standard errors and diagnostics."""
+    """Return sampled moments, predictions and evidence, with standard errors and diagnostics."""
     rng, rng_annealing = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     began = time.process_time()
     drawn = sample(reference, rng, effort.length, inputs=points.X_test, labels=points.y_test)
@@ -221,7 +221,7 @@ def _truth(reference: Reference, points: Split, effort: Effort, seed: Seed) -> d
 
 
 def _drawn(drawn: truth_drawn.Drawn, effort: truth_drawn.Effort) -> dict[str, Any]:
-    """The same of draws; there are no chains that R-hat could compare."""
+    """Return the entries of `_truth` from draws; there are no chains that R-hat could compare."""
     at = len(drawn.mean.value) - len(drawn.log_density.value)
     size = float(f"{drawn.effective:.{ERROR_DIGITS}g}")
     return {
@@ -300,10 +300,10 @@ def _annealing(annealed: Annealed, powers: np.ndarray, moves: Moves) -> dict[str
 def _mirror(
     target: Target, sites: Sites, effort: Effort, seed: Seed, truth: dict[str, Any]
 ) -> dict[str, Any]:
-    """The mode at -f, which the likelihood of f^2 cannot tell from the one at f: how much mass it has.
+    """Measure the mass of the mode at -f, which the likelihood of f^2 cannot tell from the one at f.
 
-    ``log_odds``: evidence annealed from the mirrored reference, minus the evidence. ``r_hat`` is of
-    chains started at draws of both references; large where the two modes do not communicate.
+    ``log_odds`` is the evidence annealed from the mirrored reference, minus the evidence. ``r_hat`` is of
+    chains started at draws of both references; it is large if the two modes do not communicate.
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])
     reference = Reference.build(target, sites, FRACTION)
@@ -324,5 +324,5 @@ def _mirror(
 
 
 def _rounded(values: np.ndarray, digits: int = DIGITS) -> list[float]:
-    """Values to so many significant digits."""
+    """Round values to so many significant digits."""
     return [float(f"{value:.{digits}g}") for value in values]

@@ -1,4 +1,4 @@
-"""Figure: how far EP, QP and VB are from the exact posterior, a row a data set."""
+"""Figure of the distances of EP, QP and VB from the exact posterior, a row for each data set."""
 
 from __future__ import annotations
 
@@ -35,21 +35,25 @@ MARK: dict[str, Any] = {"linestyle": "", "markersize": 4.2, "zorder": 3}
 
 
 def figure_truth(records: Sequence[dict[str, Any]], table: pd.DataFrame, path_stem: str | Path) -> None:
-    """Variances, means, test log densities and evidence against the exact ones.
+    """Draw variances, means, test log densities and evidence against the exact ones.
 
-    From the left: variance over exact variance at every test input (dots) and its geometric mean (bar);
-    root mean square error of the test latents' means in exact standard deviations; mean negative test log
-    density minus that of the exact posterior (right of zero: worse); exact log evidence minus the method's.
-    Grey covers what two Monte-Carlo standard errors could explain.
+    From the left:
+
+    - variance over exact variance at every test input (dots) and its geometric mean (bar);
+    - root mean square error of the test latents' means in exact standard deviations;
+    - mean negative test log density minus that of the exact posterior (right of zero: worse);
+    - exact log evidence minus the method's.
+
+    Grey covers two Monte-Carlo standard errors.
 
     Parameters
     ----------
     records : sequence of dict
-        As `papers.qp.truth.records.read` returns them, one at least.
+        Records of `papers.qp.truth.records.read`, at least one.
     table : pandas.DataFrame
-        As `papers.qp.truth.tables.summary` returns it.
+        Table of `papers.qp.truth.tables.summary`.
     path_stem : str or Path
-        Of `style.drawing`.
+        Path for `style.drawing`.
     """
     splits = by_dataset(records)
     rows = [ROWS[name] for name in splits]
@@ -101,7 +105,7 @@ def _variances(axes: Axes, rows: Sequence[Sequence[dict[str, Any]]]) -> None:
 
 
 def _errors(axes: Axes, table: pd.DataFrame, rows: Sequence[str], half: str, value: str, noise: str) -> None:
-    """Absolute errors on a logarithmic axis, with what the Monte-Carlo error may explain in grey."""
+    """Draw absolute errors on a logarithmic axis, with the range of the Monte-Carlo error in grey."""
     selected = table[table["part"] == half]
     smallest = min(selected[value].abs().min(), 2.0 * selected[noise].min()) / 1.6
     axes.set_xscale("log")
@@ -116,7 +120,7 @@ def _errors(axes: Axes, table: pd.DataFrame, rows: Sequence[str], half: str, val
 
 
 def _densities(axes: Axes, table: pd.DataFrame, rows: Sequence[str]) -> None:
-    """NTLL minus the exact one on an axis linear to 10^-3 nats, logarithmic beyond."""
+    """Draw NTLL minus the exact one on an axis linear to 10^-3 nats, logarithmic beyond."""
     axes.axvline(0.0, color="black", linewidth=0.7, zorder=2)
     for line in table[table["part"] == "test"].itertuples(index=False):
         row = rows.index(line.row)

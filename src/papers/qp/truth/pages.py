@@ -1,6 +1,6 @@
 """The page of ground truth.
 
-A table is a heading and what stands under it, given a row's lines of the summary by method.
+A table maps each heading to a function from a row's methods, by name, to the text of the cell.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LABELS = {"ep": "EP", "qp": "QP", "vb": "VB"}
 
 
 def verdict(qp: Any) -> str:
-    """Which of EP and QP has the smaller mean squared log-variance error."""
+    """Name the method, EP or QP, with the smaller mean squared log-variance error."""
     if abs(qp.excess_over_ep) <= DECIDED * qp.excess_se:
         return "undecided"
     return "EP closer" if qp.excess_over_ep > 0 else "QP closer"
@@ -65,7 +65,7 @@ def _closer(lines: ByMethod) -> str:
 
 
 def _each(heading: str, text: Callable[[Any], str]) -> Columns:
-    """A column a method, ``{}`` in the heading its name."""
+    """Return one column for each method; its name replaces ``{}`` in the heading."""
 
     def cell(method: str) -> Callable[[ByMethod], str]:
         return lambda lines: text(lines[method])
@@ -114,7 +114,7 @@ SCORES: dict[str, tuple[str, Columns]] = {
 
 
 def _of(block: str, name: str, shown: str, pick: Callable[..., Any] = min) -> Callable[[Any], str]:
-    """A number of the sampler's, where it was that kind of a sampler."""
+    """Return the function that formats a number of the sampler, if that kind of sampler has it."""
 
     def text(truths: Any) -> str:
         numbers = [each[block][name] for each in truths if each[block] and name in each[block]]
@@ -145,11 +145,11 @@ SAMPLER: dict[str, Callable[[Any], str]] = {
     "Heaviest": _of("annealing", "share_of_heaviest", ".4f", max),
     "Core-seconds": lambda truths: f"{sum(sum(each['seconds'].values()) for each in truths):.0f}",
 }
-"""Heading -> what stands under it, given the truths of the records of a data set."""
+"""Heading -> function from the truths of a data set's records to the cell's text."""
 
 
 def _rows(table: pd.DataFrame, half: str) -> list[tuple[str, ByMethod]]:
-    """Row of the paper's table, and its lines by method."""
+    """Return each row of the paper's table with its methods by name."""
     return [
         (row, {line.method: line for line in lines.itertuples(index=False)})
         for row, lines in table[table["part"] == half].groupby("row", sort=False)
@@ -164,9 +164,9 @@ def _grid(rows: Iterable[tuple[str, Any]], columns: Mapping[str, Callable[[Any],
 def write_markdown(
     records: Sequence[dict[str, Any]], table: pd.DataFrame, path: str | Path, note: Sequence[str] = ()
 ) -> Path:
-    """The summary as Markdown that is legible as plain text, with the sampler's diagnostics.
+    """Write the summary as Markdown that is legible as plain text, with the sampler's diagnostics.
 
-    ``note``: lines about what of the records was made again (`papers.evidence.verification.standing.note`).
+    ``note`` has lines about repeated records (`papers.evidence.verification.standing.note`).
     """
     lines = [f"# {TITLE}", "", *LEGEND.splitlines(), "", *([*note, ""] if note else [])]
     for half, name in (("test", "Test latents"), ("train", "Training latents")):
@@ -186,7 +186,7 @@ def write_markdown(
 
 
 def _mirror(splits: Sequence[Record]) -> list[str]:
-    """What the sign symmetry of f^2 does to a data set of counts: on the split where it does most."""
+    """Describe the effect of the sign symmetry of f^2 on a data set of counts, on its most affected split."""
     mirrors = [record["truth"]["mirror"] for record in splits if "mirror" in record["truth"]]
     if not mirrors:
         return []

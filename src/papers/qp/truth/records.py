@@ -1,7 +1,7 @@
-"""Records of ground truth, a JSON file a split: read with check sums, folded in, made again in part.
+"""Records of ground truth, a JSON file for each split: read with checksums, folded in, repeated in part.
 
-Sampling the exact posterior again takes half an hour, inference seconds: `again` repeats EP, QP and VB at the
-recorded hyperparameters, a method a line.
+Sampling the exact posterior takes half an hour, inference takes seconds. `again` therefore repeats only EP,
+QP and VB, at the recorded hyperparameters, one row for each method.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ deviation, of log densities to the larger of these and a nat; those of the evide
 
 
 def read(folder: str | Path) -> list[dict[str, Any]]:
-    """Records of ground truth in a folder of records, in the order of the paper's table.
+    """Read the records of ground truth in a folder, in the order of the paper's table.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def _record(path: Path, name: str, data: bytes, known: Mapping[str, Run]) -> dic
 
 
 def _single(content: list[dict[str, Any]], path: Path) -> dict[str, Any]:
-    """The record of a file, which is of the split that its name says; `RecordError` names the file."""
+    """Return the only record of a file, whose name must state its split; `RecordError` names the file."""
     if len(content) != 1:
         raise RecordError(f"{path}: {len(content)} records of ground truth")
     record = content[0]
@@ -80,12 +80,12 @@ def _single(content: list[dict[str, Any]], path: Path) -> dict[str, Any]:
 
 
 def split_of(record: Mapping[str, Any]) -> int:
-    """Which split it is of: the fold of seed 0, or the seed where these are not folded."""
+    """Return the number of a record's split: the fold of seed 0, or the seed if there are no folds."""
     return int(record["seed"] + record["fold"])
 
 
 def lines(folder: str | Path) -> pd.DataFrame:
-    """A line a (data set, split, method), with the run of its record."""
+    """Return a row for each (data set, split, method), with the run of its record."""
     import pandas as pd
 
     listed = [
@@ -97,9 +97,9 @@ def lines(folder: str | Path) -> pd.DataFrame:
 
 
 def fold_in(paths: Iterable[str | Path], folder: str | Path) -> list[str]:
-    """Fold files of one record each (`truth_file`) into a folder of records; names of new ones.
+    """Fold files of one record each (`truth_file`) into a folder of records; return the names of new ones.
 
-    A record of an earlier day than the recorded one is passed over.
+    A record of an earlier day than the recorded one is skipped.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def _run(name: str, stamp: Mapping[str, str], record: Mapping[str, Any]) -> Run:
 
 
 def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Approximations of lines of one data set again (`papers.evidence.verification.outcome.Again`)."""
+    """Repeat approximations of one data set (`papers.evidence.verification.outcome.Again`)."""
     recorded = {(record["dataset"], str(split_of(record))): record for record in read(context.folder)}
     today: dict[tuple[str, str], dict[str, Any]] = {}
     for line in lines.to_dict("records"):
@@ -147,7 +147,7 @@ def again(lines: pd.DataFrame, context: Context) -> Made:
 
 
 def differences(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, float]:
-    """Largest differences of two approximations, in the units of `TOLERANCE`; infinite if sizes differ."""
+    """Return the largest differences of two approximations in `TOLERANCE` units; infinite if sizes differ."""
     density = np.asarray(recorded["log_density"])
     largest = {
         "log_evidence": abs(made["log_evidence"] - recorded["log_evidence"]),

@@ -1,12 +1,12 @@
-"""Are QP's smaller variances closer to the exact ones, or merely smaller? Records to numbers.
+"""Comparison of QP's smaller variances with the exact ones: closer to them, or merely smaller?
 
 A record (`papers.qp.truth.experiment`) holds the latent means and variances of EP, QP and VB at the training
-and test inputs of one split, and the exact ones with their Monte-Carlo standard errors. A line is about all
-splits of a data set together. Errors of variances are those of their logarithms: 0.01 is one per cent.
+and test inputs of one split, and the exact ones with their Monte-Carlo standard errors. A row of the summary
+is about all splits of a data set. Errors of variances are those of their logarithms: 0.01 is one per cent.
 
 Monte-Carlo errors of the latents of a split come from the same chains and are correlated. The error of a mean
-over them is therefore taken as the mean of their errors, its value under full correlation and an upper
-bound under any. Splits have chains of their own.
+over them is therefore taken as the mean of their errors. This is its value under full correlation and an
+upper bound otherwise. Different splits have independent chains.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ the method's minus these."""
 
 
 def summary(records: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """One line for each data set, method and part, with `COLUMNS`; a number that does not exist is NaN."""
+    """Return one row for each data set, method and part, with `COLUMNS`; NaN where no number exists."""
     import pandas as pd
 
     lines = [
@@ -61,7 +61,7 @@ def summary(records: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 
 def by_dataset(records: Sequence[Record]) -> dict[str, list[Record]]:
-    """Records of each data set, in their order."""
+    """Group the records by data set, in their order."""
     grouped: dict[str, list[Record]] = {}
     for record in records:
         grouped.setdefault(record["dataset"], []).append(record)
@@ -69,12 +69,12 @@ def by_dataset(records: Sequence[Record]) -> dict[str, list[Record]]:
 
 
 def exact(splits: Sequence[Record], part: str, name: str) -> np.ndarray:
-    """Numbers of the exact posterior at the latents of a part, of all splits."""
+    """Return numbers of the exact posterior at the latents of a part, of all splits."""
     return np.concatenate([record["truth"][part][name] for record in splits])
 
 
 def exact_densities(splits: Sequence[Record]) -> tuple[np.ndarray, np.ndarray]:
-    """Log densities of the test outputs under the exact posterior and their errors, of all splits."""
+    """Return log densities of the test outputs under the exact posterior and their errors, of all splits."""
     density, error = (
         np.concatenate([record["truth"][name] for record in splits])
         for name in ("log_density", "se_log_density")
@@ -83,7 +83,7 @@ def exact_densities(splits: Sequence[Record]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def exact_evidences(splits: Sequence[Record]) -> tuple[np.ndarray, np.ndarray]:
-    """Exact log evidences and their errors, one a split."""
+    """Return exact log evidences and their errors, one for each split."""
     evidence, error = (
         np.array([record["truth"][name] for record in splits]) for name in ("log_evidence", "se_log_evidence")
     )
@@ -91,28 +91,28 @@ def exact_evidences(splits: Sequence[Record]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def said(splits: Sequence[Record], method: str, part: str, name: str) -> np.ndarray:
-    """Those of a method."""
+    """Return a method's numbers at the latents of a part, of all splits."""
     return np.concatenate([record["methods"][method][part][name] for record in splits])
 
 
 def log_ratios(splits: Sequence[Record], method: str, part: str) -> np.ndarray:
-    """log of a method's variance over the exact one, for each latent of a part."""
+    """Return the log of a method's variance over the exact one, for each latent of a part."""
     return np.log(said(splits, method, part, "variance") / exact(splits, part, "variance"))
 
 
 def log_variance_errors(splits: Sequence[Record], part: str) -> np.ndarray:
-    """Monte-Carlo standard errors of the logarithms of the exact variances."""
+    """Return Monte-Carlo standard errors of the logarithms of the exact variances."""
     return exact(splits, part, "se_variance") / exact(splits, part, "variance")
 
 
 def mean_errors(splits: Sequence[Record], method: str, part: str) -> np.ndarray:
-    """Errors of the latent means, in exact posterior standard deviations."""
+    """Return errors of the latent means, in exact posterior standard deviations."""
     difference = said(splits, method, part, "mean") - exact(splits, part, "mean")
     return difference / np.sqrt(exact(splits, part, "variance"))
 
 
 def error_of_mean(errors: np.ndarray, sizes: Sequence[int]) -> float:
-    """Standard error of the mean of latents with these errors [N], that of splits of these sizes."""
+    """Return the standard error of the mean of latents with these errors [N], of splits of these sizes."""
     sums = [np.sum(each) for each in np.split(errors, np.cumsum(sizes)[:-1])]
     return float(np.sqrt(np.sum(np.square(sums))) / len(errors))
 
@@ -149,7 +149,7 @@ def _line(splits: Sequence[Record], method: str, part: str) -> dict[str, Any]:
 def _against_ep(
     ratios: np.ndarray, ep: np.ndarray, noise: np.ndarray, sizes: Sequence[int]
 ) -> dict[str, Any]:
-    """Whose variance is closer to the exact one, latent by latent and in the mean square."""
+    """Compare a method's and EP's distances from the exact variances, by latent and in mean square."""
     # the exact log variance lies on the method's side of the midpoint by so many standard errors
     side = np.sign(ep - ratios) * (ratios + ep) / 2.0 / noise
     gap = ratios - ep
@@ -173,7 +173,7 @@ def _density(splits: Sequence[Record], method: str) -> dict[str, Any]:
 
 
 def _evidence(splits: Sequence[Record], method: str) -> dict[str, Any]:
-    """Means over splits."""
+    """Return means over splits."""
     evidence, errors = exact_evidences(splits)
     approximate = np.array([record["methods"][method]["log_evidence"] for record in splits])
     return {
@@ -184,5 +184,5 @@ def _evidence(splits: Sequence[Record], method: str) -> dict[str, Any]:
 
 
 def rms(values: np.ndarray) -> float:
-    """Root mean square."""
+    """Return the root mean square."""
     return float(np.sqrt(np.mean(np.square(values))))
