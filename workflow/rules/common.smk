@@ -76,7 +76,7 @@ def raw_paths(wildcards):
 
 
 def fits(paper):
-    """Return the input function of the rule that joins the fits of a paper: paths by record, committed rows."""
+    """Return the input function of the rule that joins the fits of a paper; it gives paths by record."""
     kept = [f"{COMMITTED}/{file}" for file in ASKED.files(*ASKED.records_of(paper))] if KEEP else []
     committed = [path for path in kept if Path(path).is_file()]
     return lambda wildcards: {
