@@ -70,7 +70,7 @@ def compare(study: Study, record: Row, repeated: Row) -> Comparison:
     if differing is None:
         return Comparison(SAME)
     objective = study.objective.removeprefix("-")
-    if objective and _is_missing(record[objective]) != _is_missing(repeated[objective]):
+    if objective and is_missing(record[objective]) != is_missing(repeated[objective]):
         return Comparison(DIFFERENT, objective)  # one of the two fits failed
     if kind == "chaotic":
         return Comparison(CHAOTIC, *differing)
@@ -165,14 +165,21 @@ def _first_difference(study: Study, record: Row, repeated: Row) -> tuple[str, fl
 
 def _agrees(study: Study, name: str, record: Row, repeated: Row) -> bool:
     column, before, after = study.columns[name], record[name], repeated[name]
-    if _is_missing(before) or _is_missing(after):
-        return _is_missing(before) and _is_missing(after)
+    if is_missing(before) or is_missing(after):
+        return is_missing(before) and is_missing(after)
     if not isinstance(column, Float):
         return bool(before == after)
-    allowed = _tolerance(column, record, name)
-    if column.digits != EXACT and before != 0:  # what the digits of the file round away
-        allowed += 0.5 * 10.0 ** (math.floor(math.log10(abs(before))) - column.digits + 1)
+    allowed = _tolerance(column, record, name) + rounded_away(before, column.digits)
     return abs(float(after) - float(before)) <= allowed
+
+
+def rounded_away(value: float, digits: int) -> float:
+    """Return by how much a recorded number may differ from the one that was rounded to its digits."""
+    return (
+        0.0
+        if digits == EXACT or value == 0
+        else 0.5 * 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
+    )
 
 
 def _tolerance(column: Float, record: Mapping[str, Any], name: str) -> float:
@@ -182,12 +189,13 @@ def _tolerance(column: Float, record: Mapping[str, Any], name: str) -> float:
 
 
 def _distance(before: Any, after: Any) -> float:
-    if isinstance(before, str) or _is_missing(before) or _is_missing(after):
+    if isinstance(before, str) or is_missing(before) or is_missing(after):
         return math.nan
     return float(after) - float(before)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Test if a value is None, NaN or <NA>."""
     import pandas as pd
 
     return bool(pd.isna(value))

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from papers.core.comparison import BETTER, CHAOTIC, DIFFERENT, SAME, WORSE, compare
-from papers.core.study import EXACT
+from papers.core.comparison import BETTER, CHAOTIC, DIFFERENT, SAME, WORSE, compare, is_missing, rounded_away
 from papers.evidence.verification.outcome import DIFFERS, PASSED, REPORTED, SCRATCH, Outcome, outcome_of
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def by_tolerance(study: Study, record: Mapping[str, Any], repeated: Mapping[str,
     gain = math.nan
     if study.objective:
         objective, sign = study.objective.removeprefix("-"), -1 if study.objective.startswith("-") else 1
-        if not (_is_missing(repeated[objective]) or _is_missing(record[objective])):
+        if not (is_missing(repeated[objective]) or is_missing(record[objective])):
             gain = sign * (float(repeated[objective]) - float(record[objective]))
     verdict = {SAME: PASSED, BETTER: REPORTED, CHAOTIC: REPORTED, WORSE: DIFFERS, DIFFERENT: DIFFERS}
     note = "" if result.status == SAME else f"{result.status}: {result.column} by {result.difference:.2g}"
@@ -74,13 +73,12 @@ def _difference(study: Study, name: str, had: Any, made: Any) -> float:
         return _difference_of_lists(had, str(made))
     if isinstance(had, str):
         return 0.0 if had == made else math.inf
-    missing = _is_missing(had), _is_missing(made)
+    missing = is_missing(had), is_missing(made)
     if any(missing):
         return 0.0 if all(missing) else math.inf
     difference = abs(float(made) - float(had))
-    digits = study.floats[name].digits if name in study.floats else EXACT
-    if digits != EXACT and had != 0:
-        difference -= 0.5 * 10.0 ** (math.floor(math.log10(abs(had))) - digits + 1)
+    if name in study.floats:
+        difference -= rounded_away(had, study.floats[name].digits)
     return max(0.0, difference) / max(1.0, abs(float(had)))
 
 
@@ -92,12 +90,6 @@ def _difference_of_lists(had: str, made: str) -> float:
         return math.inf
     apart = [abs(x - y) / max(1.0, abs(x)) for x, y in pairs]
     return max(apart) if all(map(math.isfinite, apart)) else math.inf
-
-
-def _is_missing(value: Any) -> bool:
-    import pandas as pd
-
-    return bool(pd.isna(value))
 
 
 def matched(lines: pd.DataFrame, context: Context, made: Iterable[Mapping[str, Any]]) -> MadeAgain:
