@@ -16,6 +16,7 @@ rule pep_regression:
         PEP_REGRESSION,
     log:
         "logs/pep/regression/{grid}/{dataset}/{block}.log",
+    priority: 1  # the longest fits first
     conda:
         "../envs/tilted.yaml"
     params:

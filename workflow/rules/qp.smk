@@ -49,6 +49,7 @@ rule qp_truth:
         QP_TRUTH,
     log:
         "logs/qp/truth/{split}.log",
+    priority: 1  # the longest fits first
     conda:
         "../envs/tilted.yaml"
     params:

@@ -85,6 +85,7 @@ rule rep_points:
         "logs/rep/{points}/{name}.log",
     wildcard_constraints:
         points="points|epsilons",
+    priority: 1  # the longest fits first
     conda:
         "../envs/tilted.yaml"
     params:
