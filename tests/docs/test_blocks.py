@@ -19,7 +19,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 LINK = re.compile(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"")
-LANGUAGES = {"python", "text", "console", "yaml", "diff"}
+LANGUAGES = {"python", "text", "console", "yaml", "diff", "bibtex"}
 COMMANDS = ("make ", "tilted ", "python -m ", "snakemake ")
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 WITH_PYTHON = [

@@ -316,7 +316,7 @@ def test_the_plan_is_that_of_a_configuration(capsys):
     assert main(["plan", "--config", "config/preview.yaml"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("| Part") and lines[2].startswith("| QP as-released")
-    assert [cell.strip() for cell in lines[2].split("|")][2] == "16"
+    assert [cell.strip() for cell in lines[2].split("|")][2] == "12"
 
 
 def test_the_plan_says_what_the_records_lack(tmp_path, capsys):

@@ -260,7 +260,7 @@ def test_jobs_of_table_1_cost_their_seeds_with_every_tuning(tmp_path):
     assert unknown.seconds is None and unknown.fits == 50
 
 
-NO_PAIR = dict.fromkeys(("ratio_min", "ratio_median", "ratio_max"))
+NO_PAIR = dict.fromkeys(("n_above", "ratio_min", "ratio_median", "ratio_max"))
 
 
 def test_jobs_of_the_relaxed_paper(tmp_path):

@@ -199,8 +199,8 @@ def test_of_many_starts_one_model_is_kept():
     class Found:
         kernel = SquaredExponential(1.0, 1.0)
 
-        def __init__(self, standing):
-            self.standing = standing
+        def __init__(self, selection_score):
+            self.selection_score = selection_score
             alive.append(1)
 
         def __del__(self):
