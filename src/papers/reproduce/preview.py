@@ -50,12 +50,14 @@ def _agreement(paper: str, studies: Collection[Study], results: Path) -> list[st
     """Return how the rows of a paper agree with the committed records: a line, and one a difference."""
     statuses: list[str] = []
     differences: list[str] = []
+    rows = 0
     for study in studies:
+        rows += len(records.load(study, results))
         agreement = compare_frames(study, *_paired(study, results))
         statuses += [comparison.status for comparison in agreement.rows]
         differences += [f"     different: {study.file}: {line}" for line in agreement.differences]
     if not statuses:
-        return []
+        return [f"{paper:4} {rows:5,} rows, none of which has a record"]
     better, worse, chaotic = (statuses.count(status) for status in (BETTER, WORSE, CHAOTIC))
     text = f"{paper:4} {len(statuses):5,} rows repeated: {statuses.count(SAME):5,} agree with the records"
     if better or worse:
