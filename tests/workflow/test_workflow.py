@@ -114,7 +114,7 @@ def test_every_kind_of_job_becomes_records(run):
         assert run_of.version and run_of.date and run_of.lines > 0
     (stamp,) = {tuple(r["run"]) for r in store.read_records(folder / "data/fits/pep-toy/00-00.jsonl.gz")}
     assert "source" in stamp and "commit" in stamp
-    assert "REP    106 rows, none of which has a record" in out
+    assert "REP    212 rows, none of which has a record" in out
 
 
 def test_artifacts_and_terminal_table(run):
