@@ -146,7 +146,7 @@ class LatentFunctions(BaseEstimator):
     def _fitter(
         self, X: np.ndarray, kernel: Kernel, settings: Any, rng: np.random.Generator
     ) -> Callable[[np.ndarray], LatentModel]:
-        """Return the function that fits a latent function to targets [N]."""
+        """Return the function that fits a latent function to targets [N]; each subclass has its own."""
         raise NotImplementedError
 
     def _merge_rows(

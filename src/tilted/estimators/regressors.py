@@ -142,7 +142,7 @@ class Regressor(ScoreMixin, RegressorMixin, LatentFunctions):
         return self
 
     def _start_values(self, targets: np.ndarray, weights: np.ndarray | None) -> Start:
-        """Return checked targets [N] and the values that a fit starts from."""
+        """Return checked targets [N] and the values that a fit starts from; each subclass has its own."""
         raise NotImplementedError
 
     def _is_aimless(self, start: Start) -> bool:
