@@ -46,11 +46,10 @@ rule all:
 rule fits:
     """Fits alone, of every paper, as on a machine that only computes."""
     input:
-        lambda wildcards: ASKED.paths(*ASKED.records),
+        lambda wildcards: ASKED.paths(),
 
 
 onstart:
-    sweep()
     clear()
 
 
@@ -58,7 +57,3 @@ onsuccess:
     from papers.reproduce import preview  # every job reads this file, one prints these lines
 
     print("", *preview.lines(ASKED), sep="\n")
-
-
-onerror:
-    sweep()

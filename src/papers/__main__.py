@@ -22,10 +22,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from yaml import YAMLError
 
@@ -35,9 +35,6 @@ os.environ["MPLBACKEND"] = "agg"  # a notebook sets its own, which is not instal
 
 from papers import PAPERS
 from papers.arguments import parser
-
-if TYPE_CHECKING:
-    from papers.core.study import Study
 
 USER_ERRORS = (ValueError, OSError, MemoryError, BrokenExecutor, YAMLError)
 """Bad input, or limits of the machine, as when it killed a worker for its memory."""
@@ -178,15 +175,12 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 
 def _records(arguments: argparse.Namespace) -> int:
-    from papers import configuration
-    from papers.evidence import jobs
+    from papers.evidence import records
 
-    changes: dict[str, object] = {}
-    for record in configuration.records({}):
-        folders = [Path(arguments.fits, folder) for folder in record.folders]
-        paths = [str(path) for folder in folders for path in sorted(folder.rglob("*.json*.gz"))]
-        if paths:
-            changes |= jobs.named(record.function)(paths, arguments.records, **record.parameters)
+    below = Path(arguments.fits).parent
+    folders = [Path(arguments.fits), *(below / name for name in ("truth", "nearer", "lookup"))]
+    paths = [path for folder in folders for path in sorted(folder.rglob("*.jsonl.gz"))]
+    changes = records.collect(paths, arguments.records)
     if not changes:
         raise ValueError(
             f"no fit records (*.jsonl.gz) in {arguments.fits}; `make paper` makes them, --fits names a folder"
@@ -210,31 +204,20 @@ def _tables(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _studies(papers: Iterable[str] = PAPERS) -> list[Study]:
-    """Every study of some papers."""
-    from papers.evidence import jobs
-
-    return [study for paper in papers for study in jobs.named(f"papers.{paper}.records:STUDIES")]
-
-
 def _verify(arguments: argparse.Namespace) -> int:
-    from papers.evidence.verification import verify
-    from papers.evidence.verification.outcome import DIFFERS
+    from papers.evidence import records, verify
 
     columns = {"protocol": arguments.protocols, "dataset": arguments.datasets, "method": arguments.methods}
     selection = verify.Selection(
         wanted={column: values for column, values in columns.items() if values},
         fits=None if arguments.all else arguments.fits,
-        scratches=arguments.from_scratch,
         seed=arguments.seed,
-        new=arguments.new,
         lacking=arguments.lacking,
-        differing=arguments.differing,
     )
-    studies = _studies(arguments.papers or PAPERS)
-    made = verify.verify(studies, arguments.records, selection, arguments.mirror, arguments.jobs, _tell)
+    studies = records.studies(arguments.papers or PAPERS)
+    made = verify.verify(studies, arguments.records, selection, arguments.mirror, arguments.jobs)
     print("\n".join(verify.summary_lines(made)))
-    return 1 if made.missing or any(check.passed == DIFFERS for check in made.checks) else 0
+    return 1 if made.missing or made.differences else 0
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -243,13 +226,13 @@ def _check(arguments: argparse.Namespace) -> int:
     names = records.sums(arguments.records)
     if not names:
         raise ValueError(f"no {records.SUMS} in {arguments.records}: nothing to compare with")
-    wrong, lines = records.checked(arguments.records, _studies())
+    wrong = records.damaged(arguments.records)
     for line in wrong:
         print(f"tilted: {line}", file=sys.stderr)
-    if wrong:
-        return 1
-    print(f"{len(names)} files, {lines} lines: intact")
-    return 0
+    if not wrong:
+        rows = sum(len(records.load(study, arguments.records)) for study in records.studies())
+        print(f"{len(names)} files, {rows} rows: intact")
+    return 1 if wrong else 0
 
 
 def _completion(arguments: argparse.Namespace) -> int:

@@ -77,21 +77,13 @@ def _add_completion(completion: argparse.ArgumentParser) -> None:
 
 
 def _add_reproduce(parser: argparse.ArgumentParser, known: Iterable[str] | None = None) -> None:
-    from papers.reproduce.sample import LINES
-
     described = "PEP5, REP-figure4, Table1:Glass, qp, all"
     parser.add_argument("names", nargs="*", metavar="NAME", help=described, choices=known)
     parser.add_argument("--list", action="store_true", help="print every name")
     parser.add_argument("--dry-run", action="store_true", help="only say what is needed")
-    parser.add_argument("--fresh", action="store_true", help="make every fit again instead of a sample")
-    parser.add_argument("--share", type=float, help="make this share of the jobs again, drawn by --seed")
-    parser.add_argument(
-        "--protocol", nargs="+", action="extend", default=[], help="complete what a claim lacks under it"
-    )
-    parser.add_argument("--sample", type=_at_least(0), default=LINES, help="lines a study made again")
+    parser.add_argument("--fresh", action="store_true", help="repeat every row instead of a sample")
     parser.add_argument("--seed", type=_at_least(0), default=0, help="of what is drawn (%(default)s)")
     parser.add_argument("--cores", type=_at_least(1), default=os.cpu_count() or 1, help="(%(default)s)")
-    parser.add_argument("--profile", help="of Snakemake, such as profiles/slurm")
     parser.add_argument("--output", default="reproduced", help="folder of runs and receipts (%(default)s)")
     parser.add_argument("--mirror", help="folder or base URL tried first for raw data")
     parser.add_argument("--json", action="store_true", help="print the receipt as JSON, all else to stderr")
@@ -197,7 +189,7 @@ def _add_tables(tables: argparse.ArgumentParser) -> None:
 
 
 def _add_verify(verify: argparse.ArgumentParser) -> None:
-    from papers.evidence.verification.verify import FITS, SCRATCHES
+    from papers.evidence.verify import FITS
 
     _add_records(verify)
     verify.add_argument("--papers", nargs="+", action="extend", choices=PAPERS, help="default: all")
@@ -210,18 +202,8 @@ def _add_verify(verify: argparse.ArgumentParser) -> None:
         "--fits", type=_at_least(1), default=FITS, help="of each group and outcome (%(default)s)"
     )
     number.add_argument("--all", action="store_true", help="every fit")
-    verify.add_argument(
-        "--from-scratch",
-        type=_at_least(0),
-        default=SCRATCHES,
-        metavar="N",
-        help="fits of each group whose whole search is repeated too (%(default)s)",
-    )
     verify.add_argument("--seed", type=_at_least(0), default=0, help="of the draw (%(default)s)")
-    which = verify.add_mutually_exclusive_group()
-    which.add_argument("--new", action="store_true", help="only what was not verified at this commit")
-    which.add_argument("--lacking", action="store_true", help="only groups of which too little was verified")
-    which.add_argument("--differing", action="store_true", help="only, and all, that differed the last time")
+    verify.add_argument("--lacking", action="store_true", help="only groups of which too few were repeated")
     verify.add_argument("--jobs", type=_at_least(1), default=1, help="processes (%(default)s)")
     _add_mirror(verify)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from papers import PAPERS
 from papers.core.study import RUN
 from papers.evidence.files import read_yaml
-from papers.evidence.jobs import Job, Record
 from papers.evidence.runs import CHECKOUT, content_hash
 from papers.pep import jobs as pep
 from papers.pesc import jobs as pesc
@@ -24,15 +23,14 @@ from papers.qp import jobs as qp
 from papers.rep import jobs as rep
 
 if TYPE_CHECKING:
-    from types import ModuleType
     from typing import Any
 
     import pandas as pd
     from jsonschema import ValidationError
 
     from papers.core.study import Study
+    from papers.evidence.jobs import Job
     from papers.evidence.runs import Run
-    from papers.evidence.slices import Slice
 
     Config = Mapping[str, Any]
 
@@ -62,8 +60,6 @@ class Asked:
     ----------
     jobs : dict
         Path -> job, of all jobs that are asked for or needed by others.
-    records : dict
-        Name -> record, of those that some jobs are folded into.
     artifacts : dict
         Paper -> its tables and its figures, below their folders; a figure without a suffix is a folder.
     bases : list of str
@@ -73,7 +69,6 @@ class Asked:
     """
 
     jobs: dict[str, Job]
-    records: dict[str, Record]
     artifacts: dict[str, tuple[list[str], list[str]]]
     bases: list[str]
     config: Config
@@ -104,20 +99,18 @@ class Asked:
         job = self.jobs[path]
         return self._recorded.left(job) if self.config.get("reuse") else job
 
-    def records_of(self, paper: str) -> list[str]:
-        """Names of the records of a paper."""
-        return [name for name in self.records if self.files(name)[0].startswith(f"{paper}/")]
+    def kept(self, paper: str = "") -> list[Job]:
+        """Return the jobs whose rows are wanted, of one paper or of all."""
+        wanted = (job for job in self.jobs.values() if job.keep and job.keys)
+        return [job for job in wanted if paper in ("", job.studies[0].split("/")[0])]
 
-    def paths(self, *names: str) -> list[str]:
-        """Paths of the jobs that are to be folded into some records."""
-        return [path for path in self._paths(*names) if path not in self.reused]
+    def paths(self, paper: str = "") -> list[str]:
+        """Return the files of fits to join to tables of rows."""
+        return [job.path for job in self.kept(paper) if job.path not in self.reused]
 
-    def _paths(self, *names: str) -> list[str]:
-        return [job.path for job in self.jobs.values() if job.record in names]
-
-    def files(self, *names: str) -> list[str]:
-        """Files of some records, below their folder."""
-        return [file for name in names for file in self.records[name].files(self._paths(name))]
+    def files(self, paper: str = "") -> list[str]:
+        """Return the tables of rows, below their folder."""
+        return list(dict.fromkeys(file for job in self.kept(paper) for file in job.studies))
 
 
 def asked(config: Config) -> Asked:
@@ -134,33 +127,11 @@ def asked(config: Config) -> Asked:
     for paper in JOBS.values():
         wanted = list(paper.jobs(config))
         for job in itertools.chain(wanted, *(job.chain() for job in wanted)):
-            jobs.setdefault(job.path, job)
-    names = {job.record for job in jobs.values()}
-    used = {record.name: record for record in records(config) if record.name in names}
+            if job.keep or job.path not in jobs:
+                jobs[job.path] = job
     shown = JOBS if "qp" in config else {"pep": pep}
     artifacts = {name: (paper.tables(config), paper.figures(config)) for name, paper in shown.items()}
-    return Asked(jobs, used, artifacts, qp.bases(config), config)
-
-
-def records(config: Config) -> list[Record]:
-    """Everything that files of jobs are folded into, with what a configuration says about it."""
-    return [record for paper in JOBS.values() for record in paper.records(config)]
-
-
-def made(jobs: Iterable[Job], config: Config) -> Iterator[tuple[Job, Slice]]:
-    """Those of some jobs that make lines of records, with these lines."""
-    from papers.pep import reads as pep_reads
-    from papers.pesc import reads as pesc_reads
-    from papers.qp import reads as qp_reads
-    from papers.rep import reads as rep_reads
-
-    of: dict[str, ModuleType] = {}
-    for paper, reads in zip(JOBS.values(), (qp_reads, pep_reads, rep_reads, pesc_reads), strict=True):
-        of |= {record.name: reads for record in paper.records(config)}
-    for job in jobs:
-        lines = of[job.record].made_by(job) if job.record in of else None
-        if lines is not None:
-            yield job, lines
+    return Asked(jobs, artifacts, qp.bases(config), config)
 
 
 class Recorded:
@@ -182,25 +153,21 @@ class Recorded:
 
     def whole(self, jobs: Iterable[Job]) -> frozenset[str]:
         """Paths of those of some jobs all of whose lines are there."""
-        asked = made(jobs, self.config)
         return frozenset(
-            job.path for job, lines in asked if lines.is_whole(self._frame(job, lines), job.fits)
+            job.path for job in jobs if job.keys and job.keys[0].is_whole(self._frame(job), job.fits)
         )
 
     def left(self, job: Job) -> Job:
         """A job without powers and pseudo-points whose lines are there, if it is of a grid of them."""
-        from papers.pep.reads import lacking
+        return pep.lacking(job, self._frame(job)) if job.keys else job
 
-        for _, lines in made([job], self.config):
-            return lacking(job, self._frame(job, lines))
-        return job
-
-    def _frame(self, job: Job, lines: Slice) -> pd.DataFrame:
+    def _frame(self, job: Job) -> pd.DataFrame:
         from papers.evidence import records
 
-        if lines.study not in self._frames:
-            self._frames[lines.study] = records.load(lines.study, COMMITTED)
-        frame = self._frames[lines.study]
+        study = job.keys[0].study
+        if study not in self._frames:
+            self._frames[study] = records.load(study, COMMITTED)
+        frame = self._frames[study]
         if "data" not in job.choices:
             return frame
         today = content_hash(job.choices)

@@ -39,7 +39,7 @@ def write_all(
     Returns
     -------
     loud : list of str
-        What nobody should overlook (`papers.evidence.verification.standing.loud`).
+        What nobody should overlook (`papers.evidence.standing.warnings`).
 
     Raises
     ------

@@ -12,7 +12,7 @@ rule audit:
     conda:
         "../envs/tilted.yaml"
     params:
-        source=closure_hash("papers.evidence.audit"),
+        source=source_hash("papers.evidence.audit"),
         tables=lambda wildcards: TABLES,
     script:
         "../scripts/audit.py"
@@ -31,7 +31,7 @@ rule differences:
     conda:
         "../envs/tilted.yaml"
     params:
-        source=closure_hash("papers.qp.differences"),
+        source=source_hash("papers.qp", "papers.evidence"),
         definitions=protocols.differences(),
         folder=lambda wildcards: ROWS,
     script:

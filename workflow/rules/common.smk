@@ -9,9 +9,8 @@ from papers import PAPERS, captions, data
 from papers.configuration import AUDIT, COMMITTED, PRINTED, asked, retype
 from papers.data import classification, own, regression, relaxed
 from papers.data.registry import load_registry
-from papers.evidence import claims, files, records
-from papers.evidence.provenance import closure_hash
-from papers.evidence.runs import content_hash
+from papers.evidence import claims, records
+from papers.evidence.runs import content_hash, source_hash
 from papers.qp import protocols
 
 # glibc gives arrays of this size back and faults their pages in again: a fifth of a fit's time at N = 300.
@@ -76,36 +75,25 @@ def raw_paths(wildcards):
 
 
 def fits(paper):
-    """Return the input function of the rule that joins the fits of a paper; it gives paths by record."""
-    kept = [f"{COMMITTED}/{file}" for file in ASKED.files(*ASKED.records_of(paper))] if KEEP else []
+    """Return the input function of the rule that joins the fits of a paper; paths of fits and of committed rows."""
+    kept = [f"{COMMITTED}/{file}" for file in ASKED.files(paper)] if KEEP else []
     committed = [path for path in kept if Path(path).is_file()]
-    return lambda wildcards: {
-        **{name: ASKED.paths(name) for name in ASKED.records_of(paper)},
-        "committed": committed,
-    }
+    return lambda wildcards: {"fits": ASKED.paths(paper), "committed": committed}
 
 
 def rows(paper):
     """Return the files of rows of a paper."""
-    return [f"{ROWS}/{file}" for file in ASKED.files(*ASKED.records_of(paper))]
+    return [f"{ROWS}/{file}" for file in ASKED.files(paper)]
 
 
 def joining(paper):
     """Return the parameters of the rule that joins the fits of a paper."""
-    records = [ASKED.records[name] for name in ASKED.records_of(paper)]
     return {
         "folder": lambda wildcards: ROWS,
-        "files": ASKED.files(*ASKED.records_of(paper)),
+        "files": ASKED.files(paper),
         "committed": COMMITTED.as_posix() if KEEP else "",
-        "records": {record.name: [record.function, dict(record.parameters)] for record in records},
-        "source": content_hash([closure_hash(record.function, *record.modules) for record in records]),
+        "source": source_hash(f"papers.{paper}.records", "papers.evidence.records"),
     }
-
-
-def sweep():
-    """Remove what killed writers left half written, unless another run writes beside it."""
-    if removed := files.sweep("data", "logs", ROWS, TABLES, FIGURES):
-        print(f"Removed {len(removed)} half-written files of jobs that were killed", file=sys.stderr)
 
 
 def clear():

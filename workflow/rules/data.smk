@@ -37,7 +37,7 @@ rule standardise:
     conda:
         "../envs/tilted.yaml"
     params:
-        source=lambda wildcards: closure_hash(reader(wildcards.variant)[0].__name__),
+        source=lambda wildcards: source_hash(reader(wildcards.variant)[0].__name__),
         entry=lambda wildcards: own.described(wildcards.dataset, "data"),  # of a set of one's own
         module=lambda wildcards: reader(wildcards.variant)[0].__name__,
         names=lambda wildcards: [wildcards.dataset, *reader(wildcards.variant)[1]],

@@ -4,8 +4,9 @@
 
 QP_TABLE = "data/lookup/probit.table"
 QP_FIT = "data/fits/qp/{protocol}/{dataset}/{method}-{block}.jsonl.gz"
-QP_TRUTH = "data/truth/{split}.json.gz"
+QP_TRUTH = "data/truth/{split}.jsonl.gz"
 QP_NEARER = "data/nearer/{split}.jsonl.gz"
+QP_ERRORS = "data/lookup/errors/{points}.jsonl.gz"
 QP_EFFECT = "data/lookup/effect/{protocol}/{dataset}.jsonl.gz"
 
 
@@ -70,6 +71,20 @@ rule qp_nearer:
         "../envs/tilted.yaml"
     params:
         **settings(QP_NEARER),
+    script:
+        "../scripts/fit.py"
+
+
+rule qp_lookup_errors:
+    """Measure errors, sizes and times of the lookup tables at random points."""
+    output:
+        QP_ERRORS,
+    log:
+        "logs/qp/lookup_errors/{points}.log",
+    conda:
+        "../envs/tilted.yaml"
+    params:
+        **settings(QP_ERRORS),
     script:
         "../scripts/fit.py"
 

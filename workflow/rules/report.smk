@@ -54,7 +54,7 @@ def artifact_settings(paper):
         "paper": paper,
         "folders": lambda wildcards: [ROWS, TABLES, FIGURES, "data/published"],
         "claims": content_hash({name: list(claim) for name, claim in claims.of_paper(paper.upper()).items()}),
-        "source": closure_hash(f"papers.{paper}.artifacts", "papers.make"),
+        "source": source_hash(f"papers.{paper}", "papers.evidence", "papers.core", "papers.make"),
     }
 
 
@@ -64,5 +64,5 @@ def all_artifacts():
     wanted += [f"{TABLES}/{name}" for name in AUDIT if "qp" in ASKED.artifacts]
     return [
         *wanted,
-        *(f"{TABLES}/differences.{kind}" for kind in ("csv", "md") if "differences" in ASKED.records),
+        *(f"{TABLES}/differences.{kind}" for kind in ("csv", "md") if "differences" in config),
     ]

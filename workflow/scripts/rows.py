@@ -1,11 +1,9 @@
 """Join the files of fits to one table of rows a study, beside the committed rows where these are kept."""
 
-from papers.evidence import jobs, records, store
+from papers.evidence import records, store
 
 job = snakemake  # noqa: F821
 p = job.params
 records.begin(p.folder, p.files, p.committed)
-changes = {}
-for name, (function, parameters) in p.records.items():
-    changes |= jobs.named(function)(list(job.input.get(name, [])), p.folder, **parameters)
+changes = records.collect(job.input.get("fits", []), p.folder)
 store.write_text(job.log[0], "".join(f"{file}: {change}\n" for file, change in changes.items()))

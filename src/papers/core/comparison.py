@@ -82,6 +82,17 @@ def compare(study: Study, record: Row, repeated: Row) -> Comparison:
     return Comparison(DIFFERENT, *differing)
 
 
+def largest_difference(study: Study, records: pd.DataFrame, repeated: pd.DataFrame) -> float:
+    """Return the largest difference of compared numbers, relative to 1 or the larger recorded number."""
+    largest = [0.0]
+    for name in _compared(study):
+        if isinstance(study.columns[name], Float):
+            before, after = (frame[name].to_numpy(dtype=float) for frame in (records, repeated))
+            apart = np.abs(after - before) / np.maximum(1.0, np.abs(before))
+            largest.append(float(np.max(apart, initial=0.0, where=np.isfinite(apart))))
+    return max(largest)
+
+
 class Means(NamedTuple):
     """The mean difference of a column over repeated rows, and its standard error."""
 

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Row = Mapping[str, Any]
     Rank = Callable[[pd.Series], pd.Series]
     Checks = Callable[[pd.DataFrame], Iterable[tuple[pd.Series, str]]]
+    Repeat = Callable[[pd.DataFrame, "Source"], Iterable[tuple["Study", Row]]]
 
 RUN = "run"
 """Column of the run that made a row."""
@@ -147,6 +148,13 @@ end in another optimum on another processor; where the objective agrees the othe
 """
 
 
+class Source(NamedTuple):
+    """Sources of what repeating rows needs: a mirror of raw data, tried first, and a folder of results."""
+
+    mirror: str | None
+    folder: str | Path
+
+
 def _no_checks(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
     return ()
 
@@ -173,8 +181,6 @@ class Study:
         Columns that rows are sorted by; rows stay as they come if empty.
     constants : mapping
         Columns that the frame has and the file has not, since they are the same in every row.
-    unnamed : mapping
-        Column -> its usual value, which the names of rows in ``verified.csv`` leave out.
     checks : callable
         Frame -> (mask of the rows that are wrong, what is wrong), each.
     kind : Kind or callable
@@ -183,10 +189,13 @@ class Study:
         Column that a search maximised, or with ``-`` before it, minimised; of kind ``optimum`` only.
     protocol : callable, optional
         Row -> `runs.content_hash` of what today's protocol says about such a fit; None if it says nothing.
-    again : callable, optional
-        Repeats rows (`papers.evidence.verification.outcome.Again`).
-    reader : callable, optional
-        Folder of results -> rows, of results that are no table; ``file`` is their folder then.
+    together : tuple of str
+        Columns whose rows are repeated together, since claims compare them; the key by default.
+    seconds : float
+        Processor seconds that repeating a row takes, where no column says so.
+    repeat : callable, optional
+        (rows, `Source`) -> pairs of a study and a row: these rows repeated, and rows of other studies that
+        come with them. Raises `papers.evidence.files.MissingData` if the data are not to be had.
     """
 
     file: str
@@ -197,17 +206,18 @@ class Study:
     group: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
     constants: Mapping[str, str] = field(default_factory=dict)
-    unnamed: Mapping[str, str] = field(default_factory=dict)
     checks: Checks = _no_checks
     kind: Kind | Callable[[Row], Kind] = "exact"
     objective: str = ""
     protocol: Callable[[Row], str | None] | None = None
-    again: Callable[..., Any] | None = None
-    reader: Callable[[str | Path], pd.DataFrame] | None = None
+    together: tuple[str, ...] = ()
+    seconds: float = 0.0
+    repeat: Repeat | None = None
 
     def __post_init__(self) -> None:
-        if not self.unit:
-            object.__setattr__(self, "unit", self.key)
+        for name in ("unit", "together"):
+            if not getattr(self, name):
+                object.__setattr__(self, name, self.key)
 
     def __eq__(self, other: object) -> bool:
         """Compare by file: a study is the same in every process."""
@@ -246,6 +256,14 @@ class Study:
             if name in self.key
         }
         return {**row, **keys}
+
+    def group_of(self, row: Row) -> str:
+        """Return the values that name a row's group, such as ``as-released wine12 ep``."""
+        return " ".join(self.shown(name, row[name]) for name in self.group)
+
+    def shown(self, name: str, value: Any) -> str:
+        """Return a value as the file has it."""
+        return number(float(value), self.floats[name].digits) if name in self.floats else str(value)
 
     def name_of(self, row: Row) -> str:
         """Return a row's name, such as ``dataset wine12, seed 0, fold 3``."""

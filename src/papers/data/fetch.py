@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.data.registry import DataError, data_home
-from papers.evidence.files import replacing, writing_in
+from papers.evidence.files import ensured, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,12 +81,12 @@ def fetch(
             f"{target} has sha256 {sha256_of(target)}, expected {file['sha256']}; it is not used: "
             "delete it and run again"
         )
+    ensured(target.parent)
     tried = []
     progress = sys.stderr.isatty() if progress is None else progress
     mirror = mirror or os.environ.get(MIRROR_VARIABLE) or ""
     for place, how in _places(file, mirror):
-        with writing_in(target.parent):
-            reason = _try(place, how, file, target, timeout, progress)
+        reason = _try(place, how, file, target, timeout, progress)
         if reason is None:
             return target
         tried.append(f"  {without_password(place)}: {reason}")

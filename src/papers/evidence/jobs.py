@@ -1,25 +1,26 @@
-"""Jobs and records of the workflow as plain values, and what a job does.
+"""Jobs of the workflow as plain values, and what a job does.
 
 Each paper lists what a configuration asks for (``jobs`` of `papers.qp.jobs` and its like). A `Job` makes one
-file by calling one function; a `Record` is the file of the committed records that the files of some jobs are
-folded into. Rules, plan, command line and tests read these lists; nothing here knows of Snakemake.
+file of records by calling one function, and says which rows of which studies these become. Rules, plan,
+command line and tests read these lists; nothing here knows of Snakemake.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import signature
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.core.study import RUN
-from papers.evidence import kept, records, runs, store
-from papers.evidence.provenance import closure_hash
+from papers.evidence import kept, runs, store
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any, TypeAlias
+
+    from papers.evidence.slices import Slice
 
     Input: TypeAlias = "str | tuple[str, ...] | Job"
 
@@ -41,13 +42,15 @@ class Job:
     parameters : mapping
         JSON values. A change of them, of ``choices`` or of `key` makes the file again.
     modules : tuple of str
-        Whose closures are the code that runs, beside the function's own.
+        Of the experiment: the file is made again if their source changes.
     inputs : mapping
         Name -> path, paths, or the job that makes the file.
     choices : mapping
         What the protocol says about these fits (`runs.stamp`).
-    record : str
-        `Record.name` of what it is folded into; none if empty.
+    keys : tuple of Slice
+        The rows that its records become; those of the first count for the plan.
+    keep : bool
+        Whether the configuration wants these rows; else only other jobs need the file.
     part : str
         Of the plan.
     fits : int
@@ -61,89 +64,36 @@ class Job:
     modules: tuple[str, ...]
     inputs: Mapping[str, Input] = field(default_factory=dict)
     choices: Mapping[str, Any] = field(default_factory=dict)
-    record: str = ""
+    keys: tuple[Slice, ...] = ()
+    keep: bool = True
     part: str = ""
     fits: int = 1
 
     @property
-    def code(self) -> tuple[str, ...]:
-        """The code that runs, as `closure_hash` takes it."""
-        return self.function, *self.modules
+    def key(self) -> str:
+        """Hash of the experiment's source: where it changed, the file is out of date."""
+        return runs.source_hash(*self.modules)
 
     @property
-    def key(self) -> str:
-        """Hash of the code that runs: where it changed, the file is out of date."""
-        return closure_hash(*self.code, fits=True)
+    def studies(self) -> list[str]:
+        """Files of the studies that its records become rows of."""
+        return [rows.study.file for rows in self.keys]
 
     @property
     def files(self) -> dict[str, str | tuple[str, ...]]:
-        """Paths of the inputs by name."""
+        """Return the paths of the inputs by name."""
         return {name: given.path if isinstance(given, Job) else given for name, given in self.inputs.items()}
 
     def chain(self) -> Iterator[Job]:
-        """The jobs whose files this one needs, directly or not, and itself at last."""
+        """Yield the jobs whose files this one needs, directly or not, and itself at last."""
         for given in self.inputs.values():
             if isinstance(given, Job):
                 yield from given.chain()
         yield self
 
 
-@dataclass(frozen=True, eq=False)
-class Record:
-    """Committed files, and how the files of jobs are folded into them.
-
-    Parameters
-    ----------
-    name : str
-        The workflow's rule, and `Job.record` of the jobs.
-    folders : tuple of str
-        Of all files that ``tilted records`` adds to the committed rows, relative to ``data/fits``.
-    files : callable
-        Paths of the jobs' files -> those it makes, below the folder of records.
-    function : str
-        ``module:name`` of a function of the paths of the jobs' files, the folder of records, and by name
-        ``parameters``. It keeps all other lines, and gives what changed, by file.
-    modules : tuple of str
-        As of a `Job`.
-    parameters : mapping
-        JSON values.
-    """
-
-    name: str
-    folders: tuple[str, ...]
-    files: Callable[[Sequence[str]], list[str]]
-    function: str
-    modules: tuple[str, ...]
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-
-
-def of_study(name: str, folder: str, study: str, file: str, line_of: str = "") -> Record:
-    """A record whose lines are those of the jobs' files, or what a function makes of each.
-
-    Parameters
-    ----------
-    name, folder : str
-        See `Record`.
-    study, line_of : str
-        ``module:name`` of the study and of the function.
-    file : str
-        `Study.file`.
-    """
-    modules = tuple(dict.fromkeys(name.partition(":")[0] for name in (study, line_of) if name))
-    parameters = {"study": study, "line_of": line_of}
-    return Record(name, (folder,), lambda paths: [file], f"{__name__}:fold", (__name__, *modules), parameters)
-
-
-def fold(
-    paths: Iterable[str | Path], folder: str | Path, study: str, line_of: str = ""
-) -> dict[str, records.Change]:
-    """`records.fold_in`, with the study and the function named as in `of_study`; what changed, by file."""
-    into, made = named(study), named(line_of) if line_of else dict
-    return {into.file: records.fold_in(into, paths, folder, lambda record: [made(record)])}
-
-
 def named(name: str) -> Any:
-    """What ``module:name`` stands for."""
+    """Return the object that ``module:name`` names."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)
 
@@ -161,7 +111,7 @@ def make(
 
     Records get a stamp as ``run``: `runs.stamp`, and as ``source`` the job's key.
     """
-    call, stamp = named(function), {**runs.stamp(choices), "source": key, **store.COUNTED}
+    call, stamp = named(function), {**runs.stamp(choices), "source": key}
     if "kept" in signature(call).parameters:  # records of a file may be of jobs that asked for less
         made = call(**parameters, **inputs, log=log, kept=kept.before(path, stamp))
         store.write_records(path, kept.noted(path, made, stamp))
@@ -174,5 +124,5 @@ def make(
 
 
 def blocks(number: int, size: int) -> list[tuple[int, int]]:
-    """First and last index of each block of at most ``size``, of so many indices."""
+    """Return the first and last index of each block of at most ``size`` of a number of indices."""
     return [(first, min(first + size, number) - 1) for first in range(0, number, size)]

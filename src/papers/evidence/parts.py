@@ -30,7 +30,7 @@ class Written(NamedTuple):
     audit : list of audit.Chapter
         One, or none without a record.
     loud : list of str
-        What nobody should overlook (`standing.loud`).
+        What nobody should overlook (`standing.warnings`).
     """
 
     audit: list[Chapter]

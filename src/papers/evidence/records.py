@@ -1,191 +1,280 @@
-"""The folder of records: read with their check sums, folded into, replaced as one.
+"""Tables of rows in a folder, with the runs that made them and their check sums.
 
-``SHA256SUMS`` has the sum of every file that is committed below the folder (``sha256sum -c`` reads it too).
-`find` refuses a file that differs from it, that is not in it, whose lines are of runs of another study, or
-that has fewer or more lines than its runs say; the message names the file.
+``SHA256SUMS`` has the sum of every file below the folder (``sha256sum -c`` reads it too). A file that differs
+from its sum is refused, by name.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from papers.core.study import RUN, Study
-from papers.evidence import files, runs
-from papers.evidence.merge import Change as Change
-from papers.evidence.merge import LinesOf, Made, Unit, collected, grouped, merge
-from papers.evidence.runs import Run
-from papers.evidence.store import RecordError
+from papers import PAPERS
+from papers.core.study import RUN, RecordError, Study
+from papers.evidence import files, runs, store
 
 if TYPE_CHECKING:
     from typing import Any
 
     import pandas as pd
 
+    from papers.evidence.runs import Run
+
+    Rows = Iterable[tuple[Study, Mapping[str, Any]]]
+
 SUMS = "SHA256SUMS"
 
 
+def studies(papers: Iterable[str] = PAPERS) -> list[Study]:
+    """Return every study of some papers."""
+    return [study for paper in papers for study in import_module(f"papers.{paper}.records").STUDIES]
+
+
+# Reading
+
+
 def find(study: Study, folder: str | Path | None) -> pd.DataFrame | None:
-    """Lines of a record, or None where there is no file.
+    """Return the rows of a study in a folder, or None without a file (errors as `load`)."""
+    if folder is None:
+        return None
+    data = content(folder, study.file)
+    return None if data is None else study.parse(data, Path(folder, study.file))
+
+
+def load(study: Study, folder: str | Path | None) -> pd.DataFrame:
+    """Return the rows of a study in a folder, none without a file.
 
     Returns
     -------
-    pandas.DataFrame or None
-        `Study.types`; the last column names the run of a line.
+    pandas.DataFrame
+        `Study.types`; the last column names the run of a row.
 
     Raises
     ------
     RecordError
-        The file is not what `SUMS` and the runs say, or what `Study.parse` refuses, or is gone though one of
-        them has it; the message names it.
+        The file differs from its check sum, is gone though it has one, or is refused by `Study.parse`.
     """
-    if folder is None:
-        return None
-    if study.reader is not None:
-        return study.reader(folder)
-    files.finished(folder)
-    path, data, known = Path(folder, study.file), content_if_any(folder, study.file), read_runs(folder)
-    if data is None:
-        if any(run.study == study.file for run in known.values()):
-            raise RecordError(f"{path}: missing, though {runs.FILE} has it")
-        return None
-    frame = study.parse(data, path)
-    _agree(frame, study, known, folder)
-    return frame
-
-
-def load(study: Study, folder: str | Path | None) -> pd.DataFrame:
-    """The same, without lines where there is no file (errors as `find`)."""
     record = find(study, folder)
     return study.frame() if record is None else record
 
 
-def read_runs(folder: str | Path) -> dict[str, Run]:
-    """Runs of the records in a folder, by name; none if it has no such file."""
-    files.finished(folder)
-    path = Path(folder, runs.FILE)
-    return runs.parse(content(folder, runs.FILE), path) if path.is_file() else {}
-
-
-def _agree(frame: pd.DataFrame, study: Study, known: Mapping[str, Run], folder: str | Path) -> None:
-    """Refuse lines whose runs are not of this study, and another number of lines than its runs brought."""
-    path = Path(folder, study.file)
-    ours = {name: run for name, run in known.items() if run.study == study.file}
-    for name in dict.fromkeys(frame[RUN]):
-        if name not in ours:
-            whose = f"one of {known[name].study}" if name in known else f"not in {runs.FILE}"
-            raise RecordError(f"{path}: run '{name}' of its lines is {whose}")
-    expected = sum(run.lines - run.replaced for run in ours.values())
-    if expected != len(frame):
-        raise RecordError(f"{path}: {len(frame)} lines, where its runs in {runs.FILE} brought {expected}")
-
-
 def sums(folder: str | Path) -> dict[str, str]:
-    """File below a folder -> its sum, of those that `SUMS` has."""
+    """Return the check sum of each file below a folder, by name; none without `SUMS`."""
     path = Path(folder, SUMS)
-    if not path.is_file():
-        return {}
-    digests = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        digest, _, name = line.partition("  ")
-        if len(digest) != 64 or not name or name in digests:
-            raise RecordError(f"{path}, line {number}: not a check sum and a name, or a second sum of one")
-        digests[name] = digest
-    return digests
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
 
-def content(folder: str | Path, name: str, listed: Mapping[str, str] | None = None) -> bytes:
-    """Bytes of a file of a folder of records, whose `sums` may be given.
+def content(folder: str | Path, name: str) -> bytes | None:
+    """Return the content of a file below a folder; None without the file and a sum of it.
 
     Raises
     ------
     RecordError
-        They are not those whose sum is in `SUMS`.
-    FileNotFoundError
-        There is no such file.
+        It differs from its check sum, has none, or is gone though it has one.
     """
-    path = Path(folder, name)
+    path, expected = Path(folder, name), sums(folder).get(name)
+    if not path.exists():
+        if expected is not None:
+            raise RecordError(f"{path}: missing, though {SUMS} has it")
+        return None
     data = path.read_bytes()
-    expected = (sums(folder) if listed is None else listed).get(name)
-    if expected is None:
-        raise RecordError(f"{path}: not in {Path(folder, SUMS)}")
     if hashlib.sha256(data).hexdigest() != expected:
         raise RecordError(f"{path}: differs from its check sum in {Path(folder, SUMS)}")
     return data
 
 
-def content_if_any(folder: str | Path, name: str, listed: Mapping[str, str] | None = None) -> bytes | None:
-    """The same, or None where there is no such file and no sum of it; one that is gone is a RecordError."""
-    if Path(folder, name).exists():
-        return content(folder, name, listed)
-    if name in (sums(folder) if listed is None else listed):
-        raise RecordError(f"{Path(folder, name)}: missing, though {SUMS} has it")
-    return None
-
-
-def wrong(folder: str | Path, studies: Iterable[Study] = ()) -> list[str]:
-    """What is wrong with a folder of records, a line each: sums and missing files, then the studies."""
-    return checked(folder, studies)[0]
-
-
-def checked(folder: str | Path, studies: Iterable[Study]) -> tuple[list[str], int]:
-    """What is `wrong` with a folder of records, and the number of lines of the studies that are sound."""
-    files.finished(folder)
-    errors, lines, listed = [], 0, sums(folder)
-    for name in listed:
+def damaged(folder: str | Path) -> list[str]:
+    """Return a sentence for each file below a folder that is missing or differs from its check sum."""
+    found = []
+    for name in sums(folder):
         try:
-            content(folder, name, listed)
+            content(folder, name)
         except (OSError, RecordError) as error:
-            errors.append(str(error))
-    for study in studies:
-        try:
-            lines += len(load(study, folder))
-        except RecordError as error:
-            errors.append(str(error))
-    return list(dict.fromkeys(errors)), lines
+            found.append(str(error))
+    return found
 
 
-def save(
-    folder: str | Path, frames: Mapping[Study, pd.DataFrame], new: Iterable[Run], others: Mapping[str, bytes]
-) -> None:
-    """Write records, their runs and their sums, all or none of them. Call it in a block of `files.alone`.
+def read_runs(folder: str | Path) -> dict[str, Run]:
+    """Return the runs of the rows in a folder, by name."""
+    data = content(folder, runs.FILE)
+    return {} if data is None else runs.parse(data, Path(folder, runs.FILE))
 
-    Parameters
-    ----------
-    folder : str or Path
-    frames : mapping
-        Study -> all lines that its record is to have.
-    new : iterable of Run
-        Of lines that were not there before; how many they replace is filled in here.
-    others : mapping
-        Further files below the folder, by name.
+
+# Joining
+
+
+class Change(NamedTuple):
+    """The number of units (`Study.unit`) that joining rows added, replaced and left as they were."""
+
+    added: int
+    replaced: int
+    same: int
+    passed_over: int
+
+    def __str__(self) -> str:
+        text = f"{self.added} added, {self.replaced} replaced, {self.same} the same"
+        if self.passed_over:
+            text += f", {self.passed_over} passed over (the recorded ones are later or longer)"
+        return text
+
+
+def collect(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change]:
+    """Join the rows of files of fits to the tables of a folder; return what changed, by file.
+
+    A unit is replaced as a whole: by the later of two days, on one day by the file that was written later.
 
     Raises
     ------
     RecordError
-        Lines that a study refuses. Every file stays as it was.
+        A damaged file or table, or rows that a study refuses; nothing is written then.
     """
-    known = read_runs(folder)
-    listed = dict(known)
-    for run in new:
-        listed.setdefault(run.run, run)
-    contents = dict(others)
-    for study, frame in frames.items():
-        contents[study.file] = study.encode(frame, Path(folder, study.file))
-        _account(listed, known, study, frame)
-        _agree(frame, study, listed, folder)
-    contents[runs.FILE] = runs.encode(listed.values())
-    _write(folder, sums(folder), contents)
+    made: dict[Study, dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
+    known: dict[str, Run] = {}
+    for path in sorted(map(Path, paths), key=lambda path: (path.stat().st_mtime_ns, path)):
+        of_file: dict[Study, dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
+        rows_of = rows_function(path)
+        for record in store.read_records(path):
+            for study, row in rows_of(record):
+                run = runs.of_stamp(study.file, record[RUN])
+                known[run.run] = run
+                row = study.line({**row, RUN: run.run})
+                units = of_file.setdefault(study, {})
+                units.setdefault(tuple(row[name] for name in study.unit), []).append(row)
+        for study, units in of_file.items():
+            kept = made.setdefault(study, {})
+            for unit, rows in units.items():
+                if unit not in kept or known[rows[0][RUN]].date >= known[kept[unit][0][RUN]].date:
+                    kept[unit] = rows
+    new = {study: [row for rows in units.values() for row in rows] for study, units in made.items()}
+    return _join(folder, {study: study.frame(rows) for study, rows in new.items()}, known)
 
 
-def _write(folder: str | Path, listed: Mapping[str, str], contents: Mapping[str, bytes | None]) -> None:
-    """Write or remove (None) files below a folder, and the sums of these beside those that are listed."""
-    there = {name: data for name, data in contents.items() if data is not None}
-    summed = {**listed, **{name: hashlib.sha256(data).hexdigest() for name, data in there.items()}}
-    lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(summed.items()))
-    files.replace_all(folder, {**contents, SUMS: lines.encode("utf-8")})
+def rows_function(path: Path) -> Callable[[dict[str, Any]], Rows]:
+    """Return the function that turns the records of a file of fits into rows (`ROWS_OF` of each paper).
+
+    Raises
+    ------
+    RecordError
+        The file lies in no folder of an experiment.
+    """
+    parts = path.resolve().parent.parts
+    for paper in PAPERS:
+        for place, function in import_module(f"papers.{paper}.records").ROWS_OF.items():
+            names = ("data", *place.split("/"))
+            if any(parts[k : k + len(names)] == names for k in range(len(parts))):
+                return function
+    raise RecordError(f"{path}: in no folder of an experiment's fits")
+
+
+def put(
+    folder: str | Path, made: Mapping[Study, Iterable[Mapping[str, Any]]], keep: bool = True
+) -> dict[str, Change]:
+    """Join rows that were made just now to the tables of a folder; return what changed, by file.
+
+    Parameters
+    ----------
+    folder : path
+    made : mapping
+        Study -> its rows.
+    keep : bool
+        Whether other rows of these studies are kept.
+    """
+    stamp = runs.stamp()
+    known = {study: runs.of_stamp(study.file, stamp) for study in made}
+    frames = {
+        study: study.frame(study.line({**row, RUN: known[study].run}) for row in rows)
+        for study, rows in made.items()
+    }
+    return _join(folder, frames, {run.run: run for run in known.values()}, keep)
+
+
+def _join(
+    folder: str | Path, new: Mapping[Study, pd.DataFrame], fresh: Mapping[str, Run], keep: bool = True
+) -> dict[str, Change]:
+    with files.alone(folder):
+        known = {**read_runs(folder), **fresh}
+        joined, changes = {}, {}
+        for study, frame in new.items():
+            had = load(study, folder)
+            joined[study], changes[study.file] = joined_rows(study, had if keep else had[:0], frame, known)
+        save(folder, joined, known)
+    return changes
+
+
+def joined_rows(
+    study: Study, had: pd.DataFrame, new: pd.DataFrame, known: Mapping[str, Run]
+) -> tuple[pd.DataFrame, Change]:
+    """Return the rows of both, unit by unit, and what changed.
+
+    A recorded unit stays if it is of a later day, or of a longer run (`Study.progress`).
+    """
+    import pandas as pd
+
+    before, after = (_units(study, frame) for frame in (had, new))
+    stays = {
+        unit
+        for unit in before.keys() & after.keys()
+        if known[before[unit].run].date > known[after[unit].run].date or before[unit].end > after[unit].end
+    }
+    wins = after.keys() - stays
+    parts = [
+        frame[[unit in chosen for unit in _names(study, frame)]]
+        for frame, chosen in ((had, before.keys() - wins), (new, wins))
+        if len(frame)
+    ]
+    shared = before.keys() & wins
+    same = sum(before[unit].run == after[unit].run for unit in shared)
+    change = Change(len(wins - before.keys()), len(shared) - same, same, len(stays))
+    return pd.concat(parts, ignore_index=True) if parts else had, change
+
+
+class _Unit(NamedTuple):
+    run: str
+    end: float
+
+
+def _names(study: Study, frame: pd.DataFrame) -> list[tuple[Any, ...]]:
+    return list(zip(*(frame[name].tolist() for name in study.unit), strict=True))
+
+
+def _units(study: Study, frame: pd.DataFrame) -> dict[tuple[Any, ...], _Unit]:
+    """Return the run of each unit, and where it ends (`Study.progress`)."""
+    ends = frame[study.progress].tolist() if study.progress else [0.0] * len(frame)
+    found: dict[tuple[Any, ...], _Unit] = {}
+    for name, run, end in zip(_names(study, frame), frame[RUN], ends, strict=True):
+        found[name] = _Unit(run, max(end, found[name].end) if name in found else end)
+    return found
+
+
+# Writing
+
+
+def save(folder: str | Path, frames: Mapping[Study, pd.DataFrame], known: Mapping[str, Run]) -> None:
+    """Write whole tables of rows, and the runs and check sums of the folder.
+
+    Raises
+    ------
+    RecordError
+        Rows that a study refuses; every file stays as it was.
+    """
+    contents: dict[str, bytes | None] = {
+        study.file: study.encode(frame, Path(folder, study.file)) for study, frame in frames.items()
+    }
+    of_others = [run for run in known.values() if run.study not in contents]
+    counted = [run for study, frame in frames.items() for run in runs.counted(study, frame, known)]
+    write(folder, {**contents, runs.FILE: runs.encode([*of_others, *counted])})
+
+
+def write(folder: str | Path, contents: Mapping[str, bytes | None]) -> None:
+    """Write or remove (None) files below a folder, and the check sums."""
+    digests = {name: digest for name, digest in sums(folder).items() if name not in contents}
+    digests |= {name: hashlib.sha256(data).hexdigest() for name, data in contents.items() if data is not None}
+    lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
+    store.write_together(folder, {**contents, SUMS: lines.encode("utf-8")})
 
 
 def begin(folder: str | Path, names: Iterable[str], committed: str | Path = "") -> None:
@@ -194,11 +283,11 @@ def begin(folder: str | Path, names: Iterable[str], committed: str | Path = "") 
     Parameters
     ----------
     folder : path
-        Of records; its other files stay.
+        Of tables of rows; its other files stay.
     names : iterable of str
         Files below the folder. Those that the other folder lacks are removed.
     committed : path, optional
-        The other folder of records.
+        The other folder.
 
     Raises
     ------
@@ -206,125 +295,9 @@ def begin(folder: str | Path, names: Iterable[str], committed: str | Path = "") 
         A file of the other folder is damaged.
     """
     begun = set(names)
-    contents: dict[str, bytes | None] = dict.fromkeys(begun)
-    known: list[Run] = []
-    if committed:
-        listed = sums(committed)
-        contents = {name: content_if_any(committed, name, listed) for name in begun}
-        known = [run for run in read_runs(committed).values() if run.study in begun]
+    contents = {name: content(committed, name) if committed else None for name in begun}
     with files.alone(folder):
-        known = [*(run for run in read_runs(folder).values() if run.study not in begun), *known]
-        listed = {name: digest for name, digest in sums(folder).items() if name not in begun}
-        _write(folder, listed, {**contents, runs.FILE: runs.encode(known)})
-
-
-def _account(listed: dict[str, Run], known: Mapping[str, Run], study: Study, frame: pd.DataFrame) -> None:
-    """Let the new runs of a study say how many older lines are gone."""
-    fresh = [run for run in listed.values() if run.study == study.file and run.run not in known]
-    had = sum(run.lines - run.replaced for run in known.values() if run.study == study.file)
-    gone = had + sum(run.lines for run in fresh) - len(frame)
-    if gone > 0 and not fresh:  # lines were taken out and none put in
-        loss = runs.of_loss(study.file, gone, known)
-        listed[loss.run] = loss
-    for run in fresh:
-        replaced = min(gone, run.lines) if run is not fresh[-1] else gone
-        listed[run.run] = run._replace(replaced=replaced)
-        gone -= replaced
-
-
-def fold_in(
-    study: Study,
-    paths: Iterable[str | Path],
-    folder: str | Path,
-    lines_of: LinesOf = lambda record: [record],
-) -> Change:
-    """Fold files of fits into a record, which need not exist; a unit is replaced as a whole.
-
-    Of two runs of a unit the one of the later day is kept; of the same day, the one of the later file, and a
-    file rather than the record. Folding the same files in twice changes nothing.
-
-    Parameters
-    ----------
-    study : Study
-    paths : iterable of path
-        Files of records, each with the stamp of its job as ``run`` (`store.write_records`).
-    folder : path
-        Of the records.
-    lines_of : callable
-        Record -> its lines.
-
-    Raises
-    ------
-    RecordError
-        A damaged file or record; nothing is written then.
-    """
-    return replace_units(folder, {study: collected(study, paths, lines_of)})[study.file]
-
-
-def put(
-    folder: str | Path,
-    made: Mapping[Study, Iterable[dict[str, Any]]],
-    keep: bool = True,
-) -> dict[str, Change]:
-    """Put lines that were made just now into records, which need not exist; those of all studies or of none.
-
-    Parameters
-    ----------
-    folder : path
-        Of the records.
-    made : mapping
-        Study -> its lines.
-    keep : bool
-        Whether other units of the records are kept.
-
-    Returns
-    -------
-    changes : dict
-        File -> what changed.
-
-    Raises
-    ------
-    RecordError
-        Two lines of one name, a damaged record, or what `Study.check` refuses; nothing is written then.
-    """
-    stamp = runs.stamp()
-    units: dict[Study, dict[Unit, Made]] = {}
-    for study, lines in made.items():
-        units[study] = grouped(study, ((line, stamp) for line in lines), 0, study.file)
-    return replace_units(folder, units, keep)
-
-
-def replace_units(
-    folder: str | Path,
-    new: Mapping[Study, Mapping[Unit, Made]],
-    keep: bool = True,
-    settle: Callable[[dict[Study, pd.DataFrame]], None] = lambda frames: None,
-) -> dict[str, Change]:
-    """Put units into the records of several studies, all or none of them; what changed, by file.
-
-    Parameters
-    ----------
-    folder : path
-        Of the records.
-    new : mapping
-        Study -> its units.
-    keep : bool
-        Whether other units of the records are kept.
-    settle : callable
-        Takes the lines of all these records, which are about to be written, and may drop some.
-
-    Raises
-    ------
-    RecordError
-        A damaged record, or what `Study.check` refuses; nothing is written then.
-    """
-    frames: dict[Study, pd.DataFrame] = {}
-    made, changes = [], {}
-    with files.alone(folder):
-        known = read_runs(folder)
-        for study, units in new.items():
-            frames[study], fresh, changes[study.file] = merge(study, load(study, folder), units, known, keep)
-            made += fresh
-        settle(frames)
-        save(folder, frames, made, {})
-    return changes
+        known = [run for run in read_runs(folder).values() if run.study not in begun]
+        if committed:
+            known += [run for run in read_runs(committed).values() if run.study in begun]
+        write(folder, {**contents, runs.FILE: runs.encode(known)})

@@ -1,9 +1,7 @@
-"""What made the lines of the records: ``runs.csv``, a line a run, appended to and never rewritten.
+"""What made the rows of the records: ``runs.csv``, a row a run.
 
-A run is what one environment made of one study, under one protocol and commit, and folded in at once. Its
-line says how many lines it brought and how many of older runs these replaced: summed over a study's runs the
-difference is the number of its lines, so that a record with fewer is noticed (`papers.evidence.records`).
-Cells of what was not recorded at the time are empty.
+A run is what one environment made of one study, under one protocol and commit, on one day. Cells of what was
+not recorded at the time are empty.
 """
 
 from __future__ import annotations
@@ -12,42 +10,43 @@ import hashlib
 import json
 import math
 import platform
-import re
 import subprocess
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from papers.core.study import RUN
 from papers.evidence import listed
-from papers.evidence.store import RecordError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     import pandas as pd
+
+    from papers.core.study import Study
 
 FILE = "runs.csv"
 PACKAGES = ("numpy", "scipy")
 """Named where they are installed: they change the last digits."""
 CHECKOUT = Path(__file__).resolve().parents[3]
-COMMIT, DIRTY = "[0-9a-f]{7,64}", "+"
-"""The name of a commit; what stands behind it if the sources differed from it."""
+DIRTY = "+"
+"""Behind the name of a commit if the sources differed from it."""
 
 
 class Run(NamedTuple):
-    """A line of ``runs.csv``.
+    """A row of ``runs.csv``.
 
     Attributes
     ----------
     run : str
-        Its name in the lines of records.
+        Its name in the rows of the study.
     study : str
-        File of the study, below the folder of records.
+        File of the study, below the folder of results.
     commit, version : str
         Of this checkout (`commit`) and of the library; empty if not recorded.
     protocol : str
@@ -57,9 +56,9 @@ class Run(NamedTuple):
     date : str
         ISO, UTC.
     core_seconds : float
-        Processor seconds of the fits; NaN if not measured.
-    lines, replaced : int
-        That it brought; of older runs that these replaced.
+        Processor seconds of the rows; NaN if not measured.
+    lines : int
+        Rows.
     """
 
     run: str
@@ -71,23 +70,22 @@ class Run(NamedTuple):
     date: str
     core_seconds: float = math.nan
     lines: int = 0
-    replaced: int = 0
 
 
-DIGITS, WHOLE = {"core_seconds": 6}, ("lines", "replaced")
+DIGITS, WHOLE = {"core_seconds": 6}, ("lines",)
 """Of its floats; fields that are whole numbers."""
 
 STAMP = ("commit", "version", "protocol", "environment", "date")
-"""What a job says about itself: these fields of its run."""
+"""What a task says about itself: these fields of its run."""
 
 
 def stamp(choices: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """What every record of a job that runs now says about it: `STAMP`.
+    """Return what every record of a task that runs now says about it: `STAMP`.
 
     Parameters
     ----------
     choices : mapping, optional
-        What the protocol says about the fits.
+        What the protocol says about its fits.
     """
     from tilted import __version__
 
@@ -96,134 +94,99 @@ def stamp(choices: Mapping[str, Any] | None = None) -> dict[str, str]:
         "version": __version__,
         "protocol": content_hash(choices) if choices else "",
         "environment": environment(),
-        "date": today().isoformat(),
+        "date": datetime.now(UTC).date().isoformat(),
     }
 
 
-def today() -> date:
-    """By this machine's clock, UTC."""
-    return datetime.now(UTC).date()
-
-
-def is_date(text: object) -> bool:
-    """Whether a text is a day as `stamp` writes it: runs are compared by them."""
-    try:
-        return date.fromisoformat(str(text)).isoformat() == text
-    except ValueError:
-        return False
-
-
-def of_lines(study: str, stamp: Mapping[str, str], lines: pd.DataFrame) -> Run:
-    """The run of lines of one stamp; its name follows from these: the same lines make the same run."""
-    cells = lines.drop(columns=RUN, errors="ignore").to_csv(index=False, float_format="%.12g")
-    name = content_hash([study, [stamp[part] for part in STAMP], cells])[:8]
-    seconds = float(lines["seconds"].sum()) if "seconds" in lines else math.nan
-    return _of_stamp(f"{stamp['date']}-{name}", study, stamp)._replace(core_seconds=seconds, lines=len(lines))
-
-
-def of_loss(study: str, lines: int, known: Iterable[str]) -> Run:
-    """The run by which so many lines were taken out of a record and none put in; ``known`` names others."""
-    today = stamp()
-    name = f"{today['date']}-{content_hash([study, lines, *known])[:8]}"
-    return _of_stamp(name, study, today)._replace(replaced=lines)
-
-
-def _of_stamp(name: str, study: str, stamp: Mapping[str, str]) -> Run:
-    """A run without lines."""
-    commit, version, protocol, environment, date = (stamp[part] for part in STAMP)
+def of_stamp(study: str, stamp: Mapping[str, str]) -> Run:
+    """Return the run of a task's rows of one study; its name follows from both."""
+    commit, version, protocol, environment, date = said = tuple(stamp[name] for name in STAMP)
+    name = f"{date}-{content_hash([study, said])[:8]}"
     return Run(name, study, commit, version, protocol, environment, date)
 
 
-def parse(content: bytes, where: object) -> dict[str, Run]:
-    """Runs of the file's content, by name.
+def counted(study: Study, frame: pd.DataFrame, known: Mapping[str, Run]) -> Iterator[Run]:
+    """Yield the runs of a study's rows, with their number and processor seconds."""
+    for name, rows in frame.groupby(RUN, sort=False):
+        seconds = float(rows["seconds"].sum()) if "seconds" in rows else math.nan
+        yield known[str(name)]._replace(core_seconds=seconds, lines=len(rows))
 
-    Raises
-    ------
-    RecordError
-        Other columns, two runs of one name, or a cell that is no number where one is due.
-    """
-    try:
-        found: list[Run] = listed.decoded(content, Run, DIGITS, WHOLE)
-        for run in found:
-            if min(run.lines, run.replaced) < 0 or (run.date and not is_date(run.date)):
-                raise ValueError(
-                    f"run '{run.run}' of '{run.date}', {run.lines} lines, {run.replaced} replaced"
-                )
-    except ValueError as error:
-        raise RecordError(f"{where}: {error}") from error
-    by_name = {run.run: run for run in found}
-    if len(by_name) < len(found):
-        raise RecordError(f"{where}: two runs of one name")
-    return by_name
+
+def parse(content: bytes, where: object) -> dict[str, Run]:
+    """Return the runs of the file's content, by name; RecordError for other columns or no numbers."""
+    found: list[Run] = listed.decoded(content, Run, DIGITS, WHOLE, where)
+    return {run.run: run for run in found}
 
 
 def encode(runs: Iterable[Run]) -> bytes:
-    """The file's content."""
-    return listed.encoded(runs, Run, DIGITS)
+    """Return the file's content."""
+    return listed.encoded(sorted(runs, key=lambda run: (run.study, run.run)), Run, DIGITS)
 
 
 def content_hash(value: object) -> str:
-    """Short content hash of a JSON value; the order of keys does not matter."""
+    """Return a short hash of a JSON value; the order of keys does not matter."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@cache
+def source_hash(*modules: str) -> str:
+    """Return a short hash of the source files of modules; a package counts with all its modules."""
+    texts: dict[str, str] = {}
+    for name in modules:
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:
+            raise ValueError(f"no module '{name}'")
+        folder = Path(spec.origin).parent
+        paths = sorted(folder.rglob("*.py")) if spec.submodule_search_locations else [Path(spec.origin)]
+        texts |= {f"{name}/{path.relative_to(folder)}": path.read_text(encoding="utf-8") for path in paths}
+    return content_hash(texts)
 
 
 @lru_cache(maxsize=1)
 def commit() -> str:
-    """Commit of this checkout, `DIRTY` behind it if its sources differ; empty without git or outside one."""
-    try:
-        name = _git("rev-parse", "--short=12", "HEAD")
-        return name + (DIRTY if _git("status", "--porcelain", "--", *SOURCES) else "")
-    except (OSError, subprocess.CalledProcessError):
-        return ""
+    """Return the commit of this checkout, `DIRTY` behind it if its sources differ; empty without git."""
+    name = _git("rev-parse", "--short=12", "HEAD")
+    return name and name + (DIRTY if _git("status", "--porcelain", "--", *SOURCES) else "")
 
 
 SOURCES = ("src", "workflow", "Snakefile", "data/coal_counts.csv")
 
 
-def uncommitted(*places: str) -> list[str] | None:
-    """Files below some places that this checkout's commit has otherwise; None where that is unknown.
-
-    New files do not count.
-    """
-    try:
-        return _git("diff", "--name-only", "--relative", "HEAD", "--", *places).splitlines()
-    except (OSError, subprocess.CalledProcessError):
-        return None
-
-
-@cache
-def precedes(one: str, other: str) -> bool:
-    """Whether a commit comes before another in this checkout's history; what is not known does not."""
-    if not are_commits(one, other):
-        return False
-    try:
-        _git("merge-base", "--is-ancestor", *(name.removesuffix(DIRTY) for name in (one, other)))
-    except (OSError, subprocess.CalledProcessError):
-        return False
-    return True
-
-
-def are_commits(one: str, other: str) -> bool:
-    """Whether these are names of two commits."""
-    one, other = one.removesuffix(DIRTY), other.removesuffix(DIRTY)
-    return one != other and all(re.fullmatch(COMMIT, name) for name in (one, other))
+def committed(path: str | Path) -> bytes | None:
+    """Return the content of a file of this checkout in its commit; None without git or such a file."""
+    command = ["git", "-C", str(CHECKOUT), "show", f"HEAD:./{Path(path).as_posix()}"]
+    with suppress(OSError, subprocess.CalledProcessError):
+        return subprocess.run(command, check=True, capture_output=True).stdout
+    return None
 
 
 def _git(*arguments: str) -> str:
-    """Run git in this checkout; what it prints."""
+    """Run git in this checkout and return what it prints; empty if it fails."""
     command = ["git", "-C", str(CHECKOUT), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    with suppress(OSError, subprocess.CalledProcessError):
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    return ""
 
 
 @lru_cache(maxsize=1)
 def environment() -> str:
-    """Versions and processor, in a line."""
+    """Return versions, the BLAS library with its kernel, and the processor, in a line."""
     parts = [f"{name} {version}" for name, version in versions(PACKAGES).items()]
-    return ", ".join([f"python {platform.python_version()}", *parts, _processor()])
+    return ", ".join([f"python {platform.python_version()}", *parts, *blas(), _processor()])
+
+
+def blas() -> list[str]:
+    """Return the BLAS libraries that numpy and scipy use, such as ``openblas 0.3.31 Haswell``."""
+    import scipy.linalg  # noqa: F401  # which loads its own library
+    from threadpoolctl import threadpool_info
+
+    found = [info for info in threadpool_info() if info["user_api"] == "blas"]
+    names = [f"{info['internal_api']} {info['version']} {info.get('architecture', '')}" for info in found]
+    return list(dict.fromkeys(name.strip() for name in names))
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Version of each of some packages that is installed."""
+    """Return the version of each package that is installed."""
     found = {}
     for package in packages:
         with suppress(metadata.PackageNotFoundError):
@@ -232,7 +195,7 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 def _processor() -> str:
-    """Model name of the processor, as far as the system tells."""
+    """Return the model name of the processor, as far as the system tells."""
     info = Path("/proc/cpuinfo")
     if info.is_file():
         for line in info.read_text(encoding="utf-8").splitlines():

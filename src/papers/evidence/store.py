@@ -9,7 +9,6 @@ a line that says how many records come before it: one from which lines were cut 
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import math
 import zlib
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 from papers.core.study import RecordError as RecordError
 from papers.core.study import gzipped as gzipped
 from papers.evidence.files import replacing
+from papers.evidence.files import write_together as write_together
 
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 NUMBER = "records"
 """Key of a file's last line."""
-COUNTED = {"counted": "yes"}
-"""Part of the stamp (``run``) of records whose file has such a line; those of earlier versions have none."""
 
 
 def write_bytes(path: str | Path, content: bytes) -> Path:
@@ -83,13 +81,6 @@ def _numbered(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     yield {NUMBER: number}
 
 
-def encoded(records: Iterable[dict[str, Any]], where: object) -> bytes:
-    """What `write_records` writes, without the last line."""
-    content = io.BytesIO()
-    _pack(content, records, where)
-    return content.getvalue()
-
-
 def _pack(file: BinaryIO, records: Iterable[dict[str, Any]], where: object) -> None:
     with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed:
         for number, record in enumerate(records, start=1):
@@ -99,63 +90,26 @@ def _pack(file: BinaryIO, records: Iterable[dict[str, Any]], where: object) -> N
 def read_records(path: str | Path) -> list[dict[str, Any]]:
     """Read every record of a file, or none.
 
-    Parameters
-    ----------
-    path : str or Path
-        A file `write_records` wrote.
-
-    Returns
-    -------
-    records : list of dict
-        In file order.
-
     Raises
     ------
     RecordError
-        The file is empty, truncated or corrupt, a line is no JSON object, or holds NaN or an
-        infinity; the message names the file and, if the file is whole, the line. Or there are fewer or
-        more records than its last line, or their stamps (`COUNTED`), say.
+        The file is empty, truncated or corrupt, a line is no JSON object, or holds NaN or an infinity, or its
+        last line gives another number of records; the message names the file.
     FileNotFoundError
         There is no such file.
     """
-    return _whole(decoded(Path(path).read_bytes(), path), Path(path))
-
-
-def _whole(records: list[dict[str, Any]], where: Path) -> list[dict[str, Any]]:
-    """Records without the line that ends them, which must be there if they say so and give their number."""
-    if records and records[-1].keys() == {NUMBER}:
-        said = records.pop()[NUMBER]
-    elif any(isinstance(run := r.get("run"), dict) and run.items() >= COUNTED.items() for r in records):
-        said = "more"
-    else:  # a committed record, which has a check sum of its own
-        return records
-    if said != len(records):
-        raise RecordError(
-            f"{where}: {len(records)} records, where the file had {said}; delete the file and run again"
-        )
+    again = "delete the file and run again"
+    try:
+        text = gzip.decompress(Path(path).read_bytes())  # all of it, with its check sum
+    except (EOFError, OSError, zlib.error) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise RecordError(f"{path}: truncated or corrupt gzip data ({error}); {again}") from error
+    records = [_decode(line, f"{path}, line {k}") for k, line in enumerate(text.splitlines(), start=1)]
+    number = records.pop().get(NUMBER) if records else None
+    if number != len(records):
+        raise RecordError(f"{path}: {len(records)} records, where the file had {number}; {again}")
     return records
-
-
-def decoded(packed: bytes, where: object) -> list[dict[str, Any]]:
-    """The records of a file's content (errors as `read_records`, which name ``where``)."""
-    if not packed:
-        raise RecordError(f"{where}, line 1: the file is empty, not even a gzip header")
-    try:
-        text = gzip.decompress(packed)  # all of it, with its check sum, before any line is believed
-    except (EOFError, OSError, zlib.error) as error:
-        raise RecordError(
-            f"{where}: truncated or corrupt gzip data ({error}); delete the file and run again"
-        ) from error
-    return [_decode(line, f"{where}, line {k}") for k, line in enumerate(text.splitlines(), start=1)]
-
-
-def first_record(path: str | Path) -> dict[str, Any]:
-    """The first record of a file alone, whose check sum is not looked at (errors as `read_records`)."""
-    try:
-        with gzip.open(path) as file:
-            return _decode(file.readline(), f"{path}, line 1")
-    except (EOFError, OSError, zlib.error) as error:
-        raise RecordError(f"{path}: {error}") from error
 
 
 def _encode(record: dict[str, Any], where: str) -> bytes:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from papers.data.classification import PROTOCOLS
 from papers.evidence import records as evidence
+from papers.evidence import standing
 from papers.evidence.parts import Written
-from papers.evidence.verification import standing
 from papers.pep import banana, data_sets, dense, published, scores, tables, toy
 from papers.pep.claims import chapter as claims
 from papers.pep.claims import contests

@@ -14,7 +14,6 @@ at the rectangle of the data. A probability near 1/2 is no measure: far from all
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -23,10 +22,8 @@ import numpy as np
 from papers.core.study import Flag, Float, Integer, Study, Text
 from papers.evidence import claims, records, style
 from papers.evidence.comparisons import Draft, higher, missing, not_lower, similar, tested
-from papers.evidence.merge import Change
+from papers.evidence.records import Change
 from papers.evidence.verdicts import Block
-from papers.evidence.verification.again import matched
-from papers.evidence.verification.outcome import Context, MadeAgain
 from papers.pep import classification, scores
 from papers.pep.figures import looks
 from tilted.learning.sparse import Fitted, maximise
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from papers.core.study import Kind, Row
+    from papers.core.study import Kind, Row, Source
     from papers.evidence.comparisons import Rule
 
 ALPHAS, M, N, SEEDS = (0.0, 0.5, 1.0), 20, 400, 40
@@ -128,23 +125,13 @@ def map_of(alpha: float, drawn: Drawn) -> Iterator[dict[str, Any]]:
 # The records
 
 
-def again(lines: pd.DataFrame, context: Context) -> MadeAgain:
-    """Repeat recorded fits."""
-    return matched(
-        lines, context, [line_of(x.seed, x.alpha, fit(x.seed, x.alpha)) for x in lines.itertuples()]
-    )
-
-
-def map_again(lines: pd.DataFrame, context: Context) -> MadeAgain:
-    """Repeat rows of `MAP` and compare them with the recorded rows in the same places."""
-    import pandas as pd
-
-    by_place = context._replace(study=replace(MAP, key=("alpha", "kind", "place")))
-    recorded = context.every.assign(place=context.every.groupby(["alpha", "kind"]).cumcount())
-    for alpha, chosen in recorded.loc[lines.index].groupby("alpha"):
-        today = pd.DataFrame(map_of(alpha, fit(MAPPED_SEED, alpha)))
-        rows = today.assign(place=today.groupby("kind").cumcount()).to_dict("records")
-        yield from matched(chosen, by_place, rows)
+def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
+    """Repeat recorded fits, with the map of `MAPPED_SEED`."""
+    for seed, alpha in zip(rows["seed"], rows["alpha"], strict=True):
+        drawn = fit(int(seed), alpha)
+        yield BANANA, line_of(int(seed), alpha, drawn)
+        if seed == MAPPED_SEED:
+            yield from ((MAP, row) for row in map_of(alpha, drawn))
 
 
 def _kind(row: Row) -> Kind:
@@ -170,7 +157,9 @@ BANANA = Study(
     kind=_kind,
     objective="-energy",
     group=("alpha",),
-    again=again,
+    together=("seed",),
+    seconds=1.0,
+    repeat=_repeat,
 )
 """A row is a fit. ``pseudo``, ``data``: median distance to the boundary; ``outside``: pseudo-points outside
 the data's rectangle; ``error``: share of wrong training labels."""
@@ -189,7 +178,6 @@ MAP = Study(
     kind=lambda row: "chaotic" if row["alpha"] == 1 else "exact",
     unit=("alpha",),
     group=("alpha",),
-    again=map_again,
 )
 """A row is a point of draw `MAPPED_SEED`. ``kind``: data (``label`` -1 or +1), start, pseudo, or boundary,
 with ``line`` the number of its piece."""

@@ -20,10 +20,8 @@ from papers.core.study import Flag, Float, Integer, Study, Text
 from papers.data import Dataset, regression
 from papers.data import classification as data
 from papers.evidence import claims, metrics, records, style
-from papers.evidence.merge import Change
+from papers.evidence.records import Change
 from papers.evidence.verdicts import Block
-from papers.evidence.verification.again import matched
-from papers.evidence.verification.outcome import Context, MadeAgain
 from papers.pep import classification
 from papers.pep.figures import looks
 from papers.pep.limits import line_of, not_made
@@ -38,6 +36,8 @@ from tilted.posteriors.sparse import Sparse
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from papers.core.study import Row, Source
 
 DATA, SPLIT, JITTER = "iono", 0, 1e-9
 LENGTHSCALES = tuple(np.round(np.exp(np.linspace(0.0, 4.0, 9)), 6))
@@ -105,9 +105,9 @@ def _dataset(mirror: str | None) -> Dataset:
     return data.load(DATA, data.RELEASED, mirror=mirror)
 
 
-def again(lines: pd.DataFrame, context: Context) -> MadeAgain:
-    """Repeat recorded rows and compare them."""
-    return matched(lines, context, study(_dataset(context.mirror)))
+def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
+    """Repeat the whole study."""
+    return ((DENSE, line) for line in study(_dataset(source.mirror)))
 
 
 DENSE = Study(
@@ -123,7 +123,9 @@ DENSE = Study(
     key=("data", "lengthscale", "variance", "quantity"),
     unit=("data",),
     group=("data",),
-    again=again,
+    together=("data",),
+    seconds=0.5,
+    repeat=_repeat,
 )
 """A row is one of `QUANTITIES`; ``difference``: relative to the larger of 1 and the dense one."""
 

@@ -1,4 +1,4 @@
-"""The jobs of the Power-EP paper: their configuration, the work of each job, and their records.
+"""The jobs of the Power-EP paper: their configuration and the work of each job.
 
 A job of regressions or classifications fits a grid of powers and pseudo-points on a block of splits of one
 data set; one of exact regressions takes a block of made-up sets; one of digits is one training.
@@ -7,18 +7,24 @@ data set; one of exact regressions takes a block of made-up sets; one of digits 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from papers.data import mnist
 from papers.data.classification import RELEASED
 from papers.data.own import described
-from papers.evidence import jobs as evidence
-from papers.evidence.jobs import Job, Record, blocks
+from papers.evidence.jobs import Job, blocks
+from papers.evidence.slices import Slice
+from papers.pep import records as studies
 
 if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
+
+    import pandas as pd
+
+    from papers.core.study import Study
 
     Config = Mapping[str, Any]
 
@@ -27,7 +33,6 @@ REGRESSION, CLASSIFICATION, TOY, DIGITS = (
 )
 """Modules of the experiments."""
 
-RECORDS = "papers.pep.records"
 VB = "tilted.inference.vb"
 """Module found by name at power 0, so that no closure of the experiments contains it."""
 
@@ -59,7 +64,7 @@ def _regressions(config: Config) -> Iterator[Job]:
                     REGRESSION,
                     {"dataset": dataset, "first": first, "last": last, "grid": chosen},
                     {} if drawn else {"data": f"data/standard/regression/{dataset}.h5"},
-                    "regression_records",
+                    studies.REGRESSION,
                     " ".join(["PEP", name, *([protocol] if under else [])]),
                     described(dataset),
                 )
@@ -79,7 +84,7 @@ def _classifications(config: Config) -> Iterator[Job]:
                     CLASSIFICATION,
                     {"dataset": dataset, "first": first, "last": last, "grid": chosen},
                     {} if drawn else {"data": f"data/standard/classification/{protocol}/{dataset}.h5"},
-                    "classification_records",
+                    studies.CLASSIFICATION,
                     f"PEP classes {name}",
                     experiment.choices(protocol) | described(dataset),
                 )
@@ -108,11 +113,16 @@ def _grid_job(
     experiment: str,
     parameters: dict[str, Any],
     inputs: dict[str, str],
-    record: str,
+    study: Study,
     part: str,
     choices: Config,
 ) -> Job:
-    splits = parameters["last"] - parameters["first"] + 1
+    splits = range(parameters["first"], parameters["last"] + 1)
+    grid, cells = parameters["grid"], import_module(experiment).cells(parameters["grid"])
+    powers, sizes, *starts = zip(*cells, strict=True)
+    where = {"dataset": [parameters["dataset"]], "split": splits, "protocol": [grid["protocol"]]}
+    where |= {"alpha": sorted(set(map(studies.power, powers))), "m": sorted(set(sizes))}
+    where |= {"start": sorted(set(starts[0]))} if starts else {}
     return Job(
         path,
         kind,
@@ -121,9 +131,9 @@ def _grid_job(
         (experiment, VB),
         inputs,
         choices,
-        record,
-        part,
-        splits * len(import_module(experiment).cells(parameters["grid"])),
+        (Slice(study, where),),
+        part=part,
+        fits=len(splits) * len(cells),
     )
 
 
@@ -172,7 +182,7 @@ def _toy(config: Config) -> Iterator[Job]:
             f"{__name__}:exact",
             {"first": first, "last": last, "sizes": sizes},
             (TOY,),
-            record="toy_record",
+            keys=(Slice(studies.TOY, {"split": range(first, last + 1), "n_train": sizes}),),
             part="PEP toy",
             fits=2 * len(sizes) * (last - first + 1),
         )
@@ -193,14 +203,15 @@ def _digits(config: Config) -> Iterator[Job]:
 
 
 def _training(alpha: float, m: int, seed: int, steps: int) -> Job:
+    settings = {"alpha": alpha, "m": m, "seed": seed, "steps": steps}
     return Job(
         f"data/fits/mnist/{steps}/alpha{alpha:g}-m{m}-seed{seed}.jsonl.gz",
         "pep_digits",
         f"{__name__}:training",
-        {"alpha": alpha, "m": m, "seed": seed, "steps": steps},
+        settings,
         (DIGITS, VB),
         {"raw": tuple(f"data/raw/{file['path']}" for file in mnist.raw_files())},
-        record="mnist_record",
+        keys=(Slice(studies.DIGITS, {name: [value] for name, value in settings.items()}),),
         part="digits",
     )
 
@@ -213,25 +224,37 @@ def training(
     return experiment.narrate(experiment.run(mnist.load(), alpha, m, seed, steps), log)
 
 
-def records(config: Config) -> list[Record]:
-    """Return the records into which this paper's fits are folded."""
-    return [
-        _record("regression_records", "pep", "REGRESSION", "regression.csv.gz", "line_of"),
-        _record(
-            "classification_records",
-            "pep-classification",
-            "CLASSIFICATION",
-            "classification.csv.gz",
-            "line_of",
-        ),
-        _record("toy_record", "pep-toy", "TOY", "toy.csv"),
-        _record("mnist_record", "mnist", "DIGITS", "mnist.csv"),
+def lacking(job: Job, frame: pd.DataFrame) -> Job:
+    """Return a job without the powers and numbers of pseudo-points whose rows are all recorded.
+
+    Parameters
+    ----------
+    job : Job
+        A job of another kind is returned unchanged, and so is a grid with all or none of its rows recorded.
+    frame : pandas.DataFrame
+        The recorded rows of its study.
+    """
+    if job.kind not in ("pep_regression", "pep_classification"):
+        return job
+    p, experiment = job.parameters, import_module(job.parameters["experiment"])
+    splits = range(p["first"], p["last"] + 1)
+    there = frame[job.keys[0].mask(frame)]
+    names = ["alpha", "m", *(["start"] if job.kind == "pep_regression" else [])]
+    counted = there.groupby(names)["split"].nunique()
+    missing = [
+        cell
+        for cell in experiment.cells(p["grid"])
+        if counted.get((studies.power(cell[0]), *cell[1:]), 0) < len(splits)
     ]
-
-
-def _record(name: str, folder: str, study: str, file: str, line_of: str = "") -> Record:
-    lines = f"{RECORDS}:{line_of}" if line_of else ""
-    return evidence.of_study(name, folder, f"{RECORDS}:{study}", f"pep/{file}", lines)
+    powers = {cell[0] for cell in missing}
+    # exact regressions are of no number of pseudo-points: one stands for all
+    sizes = {cell[1] for cell in missing} - {0} or {p["grid"]["m"][0]}
+    if not missing:
+        return job
+    needed = {"alphas": powers, "m": sizes}
+    narrow = {name: [value for value in p["grid"][name] if value in those] for name, those in needed.items()}
+    grid = {**p["grid"], **narrow}
+    return replace(job, parameters={**p, "grid": grid}, fits=len(splits) * len(experiment.cells(grid)))
 
 
 DATA_SETS = "pep_datasets.md"

@@ -24,10 +24,8 @@ import numpy as np
 
 from papers.core.study import Float, Integer, Study, Text
 from papers.evidence import claims, records
-from papers.evidence.merge import Change
+from papers.evidence.records import Change
 from papers.evidence.verdicts import NO, YES, Block, Inference, Line
-from papers.evidence.verification.again import matched
-from papers.evidence.verification.outcome import Context, MadeAgain
 from tilted.inference.engine import infer
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     import pandas as pd
+
+    from papers.core.study import Row, Source
 
 SIZES = {"small": (40, 2, 4), "middle": (120, 3, 15), "large": (300, 5, 40)}
 """Problem -> data, dimensions, pseudo-points."""
@@ -123,10 +123,10 @@ def relative_difference(ours: float | np.ndarray, theirs: float | np.ndarray) ->
 # The record
 
 
-def again(lines: pd.DataFrame, context: Context) -> MadeAgain:
-    """Repeat the problems of recorded rows and compare the rows."""
-    rows = (line for problem in lines["problem"].unique() for line in problem_lines(problem))
-    return matched(lines, context, rows)
+def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
+    """Repeat the problems that rows come from."""
+    for problem in rows["problem"].unique():
+        yield from ((LIMITS, line) for line in problem_lines(problem))
 
 
 LIMITS = Study(
@@ -143,7 +143,9 @@ LIMITS = Study(
     key=("problem", "alpha", "limit", "quantity"),
     unit=("problem",),
     group=("problem",),
-    again=again,
+    together=("problem",),
+    seconds=0.1,
+    repeat=_repeat,
 )
 """A row is a comparison; ``limit``: FITC, VFE, one pass (F.4) or one pass (full step); ``difference``: the
 largest, relative."""

@@ -25,7 +25,7 @@ refused steps so far.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -35,8 +35,6 @@ from papers.core.study import Float, Integer, Study, Text, one_test_point, order
 from papers.data import classification as class_data
 from papers.data import mnist
 from papers.data import regression as regression_data
-from papers.evidence.verification.again import by_tolerance, matched
-from papers.evidence.verification.outcome import Context, MadeAgain
 from papers.pep import classification, made_up, regression, toy
 from papers.pep.banana import BANANA, MAP
 from papers.pep.dense import DENSE
@@ -49,9 +47,12 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from papers.core.study import Row, Source
     from papers.data import Dataset
 
     Line = dict[str, Any]
+    Repeat = Callable[[pd.DataFrame, Source], "Pairs"]
+    Pairs = Iterator[tuple[Study, Row]]
     Wrong = Iterable[tuple[pd.Series, str]]
 
 __all__ = [
@@ -120,20 +121,23 @@ def _classification_again(line: Line, mirror: str | None) -> Line:
     return line_of(classification.run_cell(data, protocol, name, split, float(line["alpha"]), line["m"]))
 
 
-def again(repeat: Callable[[Line, str | None], Line], lines: pd.DataFrame, context: Context) -> MadeAgain:
-    """Repeat fits from scratch, since the records do not hold their hyperparameters."""
-    for line in lines.to_dict("records"):
-        yield line, [by_tolerance(context.study, line, repeat(line, context.mirror))]
+def _each(study: Callable[[], Study], repeat: Callable[[Line, str | None], Line]) -> Repeat:
+    """Return the function that repeats rows of a study one by one, from scratch."""
+
+    def repeated(rows: pd.DataFrame, source: Source) -> Pairs:
+        for line in rows.to_dict("records"):
+            yield study(), repeat(line, source.mirror)
+
+    return repeated
 
 
 def _fits(
     file: str,
     experiment: ModuleType,
-    repeat: Callable[[Line, str | None], Line],
+    repeat: Repeat,
     variants: dict[str, tuple[str, ...]],
     scores: dict[str, Float],
     todays: Callable[[Mapping[str, Any]], str] | None = None,
-    unnamed: Mapping[str, str] | None = None,
 ) -> Study:
     """Return a study of fits; studies differ in the columns of their conditions and in their scores."""
 
@@ -168,30 +172,29 @@ def _fits(
         key=("dataset", "alpha", "m", *variants, "split"),
         order=("dataset", *variants, "m", "alpha", "split"),
         group=("protocol", "dataset", "alpha"),
-        unnamed=unnamed or {},
         checks=checks,
         kind=lambda row: "chaotic" if row["outcome"] == STOPPED else "optimum",
         objective="-nlml",
         protocol=todays,
-        again=partial(again, repeat),
+        together=("protocol", *(name for name in variants if name != "protocol"), "dataset", "split", "m"),
+        repeat=repeat,
     )
 
 
 NLML, SCORE = Float(12, tolerance=0.01), Float(10, tolerance=1e-3)
 """A hundredth of a nat of evidence tells no two models apart; scores are printed with two digits."""
 
-REGRESSION = _fits(
+REGRESSION: Study = _fits(
     "pep/regression.csv.gz",
     regression,
-    _regression_again,
+    _each(lambda: REGRESSION, _regression_again),
     {"start": tuple(regression.STARTS), "protocol": tuple(regression.SEARCHES)},
     {"nlml": NLML, "smse": SCORE, "smll": SCORE},
-    unnamed={"protocol": regression.DESCRIBED},
 )
-CLASSIFICATION = _fits(
+CLASSIFICATION: Study = _fits(
     "pep/classification.csv.gz",
     classification,
-    _classification_again,
+    _each(lambda: CLASSIFICATION, _classification_again),
     {"protocol": class_data.PROTOCOLS},
     {"nlml": NLML, "error": Float(10, tolerance=one_test_point, share=True), "nll": SCORE},
     classification.todays,
@@ -214,7 +217,7 @@ def _toy_rules(frame: pd.DataFrame) -> Wrong:
     )
 
 
-TOY = Study(
+TOY: Study = Study(
     "pep/toy.csv",
     {
         "dataset": Text(),
@@ -236,7 +239,8 @@ TOY = Study(
     checks=_toy_rules,
     kind="optimum",
     objective="-nlml",
-    again=partial(again, _toy_again),
+    together=("dataset", "split"),
+    repeat=_each(lambda: TOY, _toy_again),
 )
 
 
@@ -248,11 +252,12 @@ def _images(mirror: str | None) -> mnist.Digits:
     return mnist.load(mirror=mirror)
 
 
-def _digits_again(lines: pd.DataFrame, context: Context) -> MadeAgain:
-    """Repeat trainings, each once and as far as needed, and compare their rows."""
-    for (alpha, m, seed, steps), of_training in lines.groupby(["alpha", "m", "seed", "steps"]):
-        measurements = digits.run(_images(context.mirror), alpha, int(m), int(seed), int(steps))
-        yield from matched(of_training, context, _until(measurements, of_training["step"].max()))
+def _repeat_digits(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat trainings, each once and as far as needed."""
+    for (alpha, m, seed, steps), of_training in rows.groupby(["alpha", "m", "seed", "steps"]):
+        measurements = digits.run(_images(source.mirror), alpha, int(m), int(seed), int(steps))
+        for line in _until(measurements, of_training["step"].max()):
+            yield DIGITS, line
 
 
 def _until(measurements: Iterable[Line], last: int) -> Iterator[Line]:
@@ -293,10 +298,19 @@ DIGITS = Study(
     progress="step",
     group=("dataset", "m", "alpha"),
     checks=_digits_rules,
-    again=_digits_again,
+    together=digits.RUN,
+    repeat=_repeat_digits,
 )
 
 
 # All of them
 
 STUDIES = (REGRESSION, CLASSIFICATION, TOY, DIGITS, LIMITS, DENSE, BANANA, MAP)
+
+ROWS_OF = {
+    "fits/pep": lambda record: [(REGRESSION, line_of(record))],
+    "fits/pep-classification": lambda record: [(CLASSIFICATION, line_of(record))],
+    "fits/pep-toy": lambda record: [(TOY, record)],
+    "fits/mnist": lambda record: [(DIGITS, record)],
+}
+"""Folder of files of fits, below ``data`` -> function of a record that yields studies and rows."""

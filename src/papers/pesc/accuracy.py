@@ -12,21 +12,13 @@ to (37), applied to the draws' own moments, which an EP without any error would 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from papers.evidence.verification.again import by_tolerance
 from tilted.bayesopt import acquisition, boundary, nfcpd, optima, rejection, surrogate
 from tilted.bayesopt.joint import of_constraint
 from tilted.kernels.squared_exponential import SquaredExponential
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pandas as pd
-
-    from papers.evidence.verification.outcome import Context, Outcome
 
 STATUS = ("converged", "iterations", "halvings", "negative_sites")
 COLUMNS = tuple(
@@ -78,13 +70,6 @@ def line_of(dimension: int, K: int, k: int, seed: int = 0) -> dict[str, Any]:
     rng = np.random.default_rng([seed, dimension, K, k])
     line = {"family": family(dimension, K), "problem": k, **compare(draw(dimension, K, rng), rng)}
     return {name: line.get(name) for name in COLUMNS}
-
-
-def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any], Sequence[Outcome]]]:
-    """Repeat recorded problems."""
-    for row in frame.to_dict("records"):
-        repeated = line_of(row["dimension"], row["constraints"], row["problem"])
-        yield row, [by_tolerance(context.study, row, repeated)]
 
 
 def family(dimension: int, K: int) -> str:

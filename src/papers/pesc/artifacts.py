@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import records
+from papers.evidence import records, standing
 from papers.evidence.parts import Written
-from papers.evidence.verification import standing
 from papers.pesc import claims, figures, tables
 from papers.pesc.records import ACCURACY, STUDIES
 

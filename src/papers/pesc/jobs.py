@@ -1,4 +1,4 @@
-"""The jobs of the PESC paper: their configuration, the work of each job, and their records.
+"""The jobs of the PESC paper: their configuration and the work of each job.
 
 A job is a family of random problems compared with rejection sampling, or a problem searched by every rule.
 """
@@ -6,10 +6,12 @@ A job is a family of random problems compared with rejection sampling, or a prob
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from papers.evidence.jobs import Job, Record, of_study
+from papers.evidence.jobs import Job
+from papers.evidence.slices import Slice
+from papers.pesc import accuracy, regret
+from papers.pesc import records as studies
 
 if TYPE_CHECKING:
     from typing import Any
@@ -28,10 +30,9 @@ def jobs(config: Config) -> Iterable[Job]:
     wanted: list[Job] = []
     if "accuracy" in sections:
         problems = sections["accuracy"]["problems"]
-        families = import_module(ACCURACY).FAMILIES
-        wanted += [_family(dimension, constraints, problems) for dimension, constraints in families]
+        wanted += [_family(*family, problems) for family in accuracy.FAMILIES]
     if "searches" in sections:
-        for problem, kind in import_module(REGRET).PROBLEMS.items():
+        for problem, kind in regret.PROBLEMS.items():
             n = sections["searches"].get("evaluations", kind.evaluations)
             wanted += [_search(problem, repeat, n) for repeat in range(sections["searches"]["repeats"])]
     return wanted
@@ -44,7 +45,12 @@ def _family(dimension: int, constraints: int, problems: int) -> Job:
         f"{__name__}:family",
         {"dimension": dimension, "constraints": constraints, "problems": problems},
         (ACCURACY,),
-        record="pesc_accuracy_record",
+        keys=(
+            Slice(
+                studies.ACCURACY,
+                {"family": [accuracy.family(dimension, constraints)], "problem": range(problems)},
+            ),
+        ),
         part="PESC accuracy",
         fits=problems,
     )
@@ -52,7 +58,7 @@ def _family(dimension: int, constraints: int, problems: int) -> Job:
 
 def family(dimension: int, constraints: int, problems: int, log: str) -> Iterator[dict[str, Any]]:
     """Return the rows of a family of random problems: EP against rejection sampling."""
-    return import_module(ACCURACY).lines(dimension, constraints, problems)
+    return accuracy.lines(dimension, constraints, problems)
 
 
 def _search(problem: str, repeat: int, evaluations: int) -> Job:
@@ -62,24 +68,24 @@ def _search(problem: str, repeat: int, evaluations: int) -> Job:
         f"{__name__}:searches",
         {"problem": problem, "repeat": repeat, "evaluations": evaluations},
         (REGRET,),
-        record="pesc_searches_record",
+        keys=(
+            Slice(
+                studies.REGRET,
+                {
+                    "problem": [problem],
+                    "repeat": [repeat],
+                    "evaluations": list(range(regret.EVERY, evaluations + 1, regret.EVERY)),
+                },
+            ),
+        ),
         part="PESC searches",
-        fits=len(import_module(REGRET).RULES),
+        fits=len(regret.RULES),
     )
 
 
 def searches(problem: str, repeat: int, evaluations: int, log: str) -> Iterator[dict[str, Any]]:
     """Return the rows of one problem searched by every rule."""
-    return import_module(REGRET).lines(problem, repeat, evaluations)
-
-
-def records(config: Config) -> list[Record]:
-    """Return the records into which this paper's fits are folded."""
-    study = "papers.pesc.records"
-    return [
-        of_study("pesc_accuracy_record", "pesc/accuracy", f"{study}:ACCURACY", "pesc/accuracy.csv"),
-        of_study("pesc_searches_record", "pesc/searches", f"{study}:REGRET", "pesc/regret.csv"),
-    ]
+    return regret.lines(problem, repeat, evaluations)
 
 
 def tables(config: Config) -> list[str]:

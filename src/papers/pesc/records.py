@@ -6,13 +6,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from papers.core.study import Column, Flag, Float, Integer, Study, Text, ordered_text
 from papers.pesc import accuracy, regret
+from tilted.bayesopt.rules import Settings
 
 if TYPE_CHECKING:
-    from papers.core.study import Kind, Row
+    import pandas as pd
+
+    from papers.core.study import Kind, Row, Source
+
+    Pairs = Iterator[tuple[Study, Row]]
 
 
 def _accuracy_column(name: str) -> Column:
@@ -30,13 +36,29 @@ def _regret_kind(row: Row) -> Kind:
     return "chaotic" if chaotic else "exact"
 
 
+def _repeat_accuracy(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat random problems."""
+    for row in rows.to_dict("records"):
+        yield ACCURACY, accuracy.line_of(row["dimension"], row["constraints"], row["problem"])
+
+
+def _repeat_searches(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat searches, each once, with all looks at it that rows are of."""
+    for (name, repeat, rule), of_search in rows.groupby(["problem", "repeat", "rule"], sort=False):
+        looks = sorted(of_search["evaluations"].tolist())
+        problem = regret.PROBLEMS[name].make(repeat)
+        for look in regret.searched(problem, rule, repeat, looks, Settings()):
+            yield REGRET, {"problem": name, "repeat": repeat, "rule": rule, **look}
+
+
 ACCURACY = Study(
     "pesc/accuracy.csv",
     {name: _accuracy_column(name) for name in accuracy.COLUMNS},
     key=("family", "problem"),
     order=("family", "problem"),
     group=("family",),
-    again=accuracy.again,
+    seconds=0.25,
+    repeat=_repeat_accuracy,
 )
 REGRET = Study(
     "pesc/regret.csv",
@@ -55,6 +77,14 @@ REGRET = Study(
     progress="evaluations",
     group=("problem", "rule"),
     kind=_regret_kind,
-    again=regret.again,
+    together=("problem", "repeat"),
+    seconds=0.6,
+    repeat=_repeat_searches,
 )
 STUDIES = (ACCURACY, REGRET)
+
+ROWS_OF = {
+    "fits/pesc/accuracy": lambda record: [(ACCURACY, record)],
+    "fits/pesc/searches": lambda record: [(REGRET, record)],
+}
+"""Folder of files of fits, below ``data`` -> function of a record that yields studies and rows."""

@@ -9,20 +9,14 @@ noise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 
-from papers.evidence.verification.again import by_tolerance
 from tilted.bayesopt import loop, optima, surrogate
 from tilted.bayesopt.rules import Settings
 from tilted.kernels.squared_exponential import SquaredExponential
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from papers.evidence.verification.outcome import Context, Outcome
 
 COLUMNS = ("problem", "repeat", "rule", "evaluations", "observed_gap", "recommended_gap", "confident")
 """Values after ``evaluations``: the best feasible value observed minus the minimum, and the objective at the
@@ -128,13 +122,3 @@ def searched(
             "recommended_gap": float(objective(place)) - minimum if holds else None,
             "confident": confident,
         }
-
-
-def again(frame: pd.DataFrame, context: Context) -> Iterator[tuple[dict[str, Any], Sequence[Outcome]]]:
-    """Repeat recorded searches, each once, up to the last of its rows."""
-    for (name, repeat, rule), of_search in frame.groupby(["problem", "repeat", "rule"], sort=False):
-        of_search = of_search.sort_values("evaluations")
-        looks = of_search["evaluations"].tolist()
-        made = searched(PROBLEMS[name].make(repeat), rule, repeat, looks, Settings())
-        for line, look in zip(of_search.to_dict("records"), made, strict=True):
-            yield line, [by_tolerance(context.study, line, look)]

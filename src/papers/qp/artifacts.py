@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import records
+from papers.evidence import records, standing
 from papers.evidence.parts import Written
 from papers.evidence.runs import CHECKOUT
 from papers.evidence.store import write_csv, write_text
-from papers.evidence.verification import standing
 from papers.qp import figures, paired_figure, published
 from papers.qp.claims import chapter as claims
 from papers.qp.lookup import effect as lookup_effect
@@ -19,14 +18,13 @@ from papers.qp.nearer import pages as nearer_pages
 from papers.qp.nearer import tables as nearer_tables
 from papers.qp.records import (
     DIFFERENCES,
+    FITS,
     LOOKUP_EFFECT,
     LOOKUP_ERRORS,
     NEARER_FITS,
     NEARER_LATENTS,
     TIMING,
-    TRUTH,
     VARIANCES,
-    load_fits,
     ordered,
 )
 from papers.qp.table1 import fidelity, latex, tables, vb_column
@@ -35,6 +33,7 @@ from papers.qp.truth import figure as truth_figure
 from papers.qp.truth import pages as truth_pages
 from papers.qp.truth import records as truth_records
 from papers.qp.truth import tables as truth_tables
+from papers.qp.truth.records import TRUTH
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -91,12 +90,14 @@ def write(
         _printed(summary.fits), frames[TIMING], frames[LOOKUP_EFFECT], exact, near, variances
     )
     notes_by_claim = {claim: notes[study] for claim, study in STUDIED.items()}
-    return Written([claims.chapter(evidence, notes_by_claim)], [*standing.loud(summary.groups), *loud])
+    return Written([claims.chapter(evidence, notes_by_claim)], [*standing.warnings(summary.groups), *loud])
 
 
 def findings(folder: Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
     """Judge some claims and write nothing (errors as `write`)."""
-    fits = ordered(load_fits(folder))
+    import pandas as pd
+
+    fits = ordered(pd.concat([records.load(study, folder) for study in FITS.values()], ignore_index=True))
     sampled = truth_records.read(folder) if {"QP10", *OWN_CLAIMS} & set(names) else []
     timed, effect = (records.find(study, folder) for study in (TIMING, LOOKUP_EFFECT))
     truth = truth_tables.summary(sampled) if sampled else None

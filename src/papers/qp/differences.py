@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import records
+from papers.evidence import records, standing
 from papers.evidence.grid import grid, items
 from papers.evidence.store import write_text
-from papers.evidence.verification import standing
 from papers.qp import protocols
 from papers.qp.lines import n_folds
 from papers.qp.published import ROWS
@@ -239,7 +238,7 @@ def page(table: pd.DataFrame, note: Sequence[str] = ()) -> str:
     table : pandas.DataFrame
         Table of `effects`.
     note : sequence of str
-        Lines on which fits were refitted (`papers.evidence.verification.standing.note`); none without records
+        Lines on which fits were refitted (`papers.evidence.standing.note`); none without records
         of derived protocols.
     """
     sections = [

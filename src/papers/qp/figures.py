@@ -17,8 +17,8 @@ from papers.evidence import style
 from papers.evidence.grid import seeds_text
 from papers.evidence.spans import spans
 from papers.qp import pairs
+from papers.qp.pairs import REFERENCES
 from papers.qp.published import METRICS, PUBLISHED_COLUMNS, is_counts, method_order, n_seeds, printed_as
-from papers.qp.records import REFERENCES
 
 if TYPE_CHECKING:
     from typing import Any

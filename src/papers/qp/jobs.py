@@ -1,4 +1,4 @@
-"""The QP paper's jobs of a configuration: fits, differences, ground truth, lookup tables; and their records.
+"""The QP paper's jobs of a configuration: fits, differences, ground truth, lookup tables.
 
 A job fits one method on all folds of one data set for a block of seeds. `papers.qp.steps` runs the jobs. A
 method that starts from another's hyperparameters needs the other method's job of the same seeds.
@@ -6,34 +6,38 @@ method that starts from another's hyperparameters needs the other method's job o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.data.own import described
 from papers.data.registry import task_of
-from papers.evidence.jobs import Job, Record, blocks
+from papers.evidence.jobs import Job, blocks
+from papers.evidence.slices import Slice
 from papers.qp import protocols
-from papers.qp.published import FOLDS, TRUTH_METHODS, TRUTH_PROTOCOL, truth_file
-from papers.qp.steps import (
-    DIFFERENCES,
-    EFFECTS,
-    ERRORS,
-    FITS,
-    FOLDING,
-    LOOKUP,
-    NEARER,
-    TRUTH,
-    TRUTH_FOLDING,
+from papers.qp.published import FOLDS, TRUTH_METHODS, TRUTH_PROTOCOL, is_counts, truth_file
+from papers.qp.records import (
+    FITS as OF_PROTOCOL,
 )
+from papers.qp.records import (
+    LOOKUP_EFFECT,
+    LOOKUP_ERRORS,
+    NEARER_FITS,
+    NEARER_LATENTS,
+    VARIANCES,
+    study_of,
+)
+from papers.qp.steps import DIFFERENCES, EFFECTS, ERRORS, FITS, LOOKUP, NEARER, TRUTH
+from papers.qp.truth.records import TRUTH as OF_TRUTH
+from papers.qp.truth.records import TRUTH_LATENTS
 
 if TYPE_CHECKING:
     from typing import Any
 
     Config = Mapping[str, Any]
 
-STEPS, RECORDS = "papers.qp.steps", "papers.qp.records"
+STEPS = "papers.qp.steps"
 TABLE = "data/lookup/probit.table"
 
 
@@ -69,10 +73,10 @@ def _of_grid(protocol: str, grid: Config) -> Iterator[Job]:
     for dataset, row in grid["rows"].items():
         for method in grid["methods"]:
             for first, last in blocks(row["seeds"], row["block"]):
-                yield _fit(protocol, dataset, method, first, last, "compact")
+                yield _fit(protocol, dataset, method, first, last)
 
 
-def _fit(protocol: str, dataset: str, method: str, first: int, last: int, record: str) -> Job:
+def _fit(protocol: str, dataset: str, method: str, first: int, last: int, keep: bool = True) -> Job:
     task = task_of(dataset)
     choices = protocols.choices(protocol, task, method)
     spec = choices["method"]
@@ -81,10 +85,14 @@ def _fit(protocol: str, dataset: str, method: str, first: int, last: int, record
     if "start" in spec:
         start_method = protocols.job_of(protocols.block(protocol, task)["methods"], spec["start"])
         assert start_method is not None, "methods start from others of their protocol"
-        inputs["start"] = _fit(protocol, dataset, start_method, first, last, "")
+        inputs["start"] = _fit(protocol, dataset, start_method, first, last, keep=False)
     if spec.get("lookup") == "certified":
         inputs["table"] = _certified_table()
         modules.append(LOOKUP)
+    shared = {"protocol": [protocol], "dataset": [dataset], "seed": range(first, last + 1)}
+    made = [method, *protocols.further_records(method, spec)]
+    keys = [Slice(study_of(protocol), {**shared, "method": made})]
+    keys += [Slice(VARIANCES, shared)] * (method == "qp" and protocol in OF_PROTOCOL)
     return Job(
         path=f"data/fits/qp/{protocol}/{dataset}/{method}-{first:03d}-{last:03d}.jsonl.gz",
         kind="qp_fit",
@@ -99,7 +107,8 @@ def _fit(protocol: str, dataset: str, method: str, first: int, last: int, record
         modules=tuple(modules),
         inputs=inputs,
         choices=choices | described(dataset),
-        record=record,
+        keys=tuple(keys),
+        keep=keep,
         part=f"QP {protocol}",
         fits=(last - first + 1) * (1 if task == "counts" else FOLDS),
     )
@@ -126,10 +135,7 @@ def _differences(config: Config) -> list[Job]:
         wanted = import_module(DIFFERENCES).jobs(**config["differences"])
     except ValueError as error:
         raise ValueError(f"differences.names: {error}") from None
-    return [
-        _fit(protocol, dataset, method, first, last, "differences")
-        for protocol, dataset, method, first, last in wanted
-    ]
+    return [_fit(protocol, dataset, method, first, last) for protocol, dataset, method, first, last in wanted]
 
 
 def bases(config: Config) -> list[str]:
@@ -159,6 +165,8 @@ def _truth(config: Config) -> Iterator[Job]:
         choices = protocols.block(TRUTH_PROTOCOL, task_of(dataset))
         each = {name: value for name, value in effort.items() if name != "splits"}
         for split in range(effort.get("splits", 1)):
+            seed, fold = (split, 0) if is_counts(dataset) else (0, split)
+            where = {"dataset": [dataset], "seed": [seed], "fold": [fold]}
             exact = Job(
                 path=f"data/truth/{truth_file(dataset, split)}",
                 kind="qp_truth",
@@ -167,19 +175,19 @@ def _truth(config: Config) -> Iterator[Job]:
                 modules=(TRUTH, *rules, _module("likelihoods", choices["likelihood"])),
                 inputs={"data": _standard(TRUTH_PROTOCOL, dataset)},
                 choices=described(dataset),
-                record="truth_record",
+                keys=(Slice(OF_TRUTH, where), Slice(TRUTH_LATENTS, where)),
                 part="ground truth",
             )
             yield exact
             yield Job(
-                path=f"data/nearer/{truth_file(dataset, split).replace('.json', '.jsonl')}",
+                path=f"data/nearer/{truth_file(dataset, split)}",
                 kind="qp_nearer",
                 function=f"{STEPS}:nearer",
                 parameters={},
                 modules=tuple(dict.fromkeys((NEARER, *exact.modules))),
                 inputs={"data": exact.inputs["data"], "truth": exact},
                 choices=exact.choices,
-                record="nearer_record",
+                keys=(Slice(NEARER_FITS, where), Slice(NEARER_LATENTS, where)),
                 part="nearer than EP",
             )
 
@@ -188,9 +196,24 @@ def _effects(config: Config) -> Iterator[Job]:
     if "lookup" not in config:
         return
     study = config["lookup"]["study"]
+    yield Job(
+        path=f"data/lookup/errors/{study['points']}.jsonl.gz",
+        kind="qp_lookup_errors",
+        function=f"{STEPS}:errors",
+        parameters={
+            "counts": config["lookup"]["table"]["counts"],
+            "points": study["points"],
+            "rows": study["timed_rows"],
+        },
+        modules=(ERRORS, LOOKUP),
+        keys=(Slice(LOOKUP_ERRORS),),
+        part="lookup errors",
+    )
     for protocol, datasets in study["protocols"].items():
         for dataset in datasets:
-            ep, qp = (_fit(protocol, dataset, name, 0, study["seeds"] - 1, "") for name in ("ep", "qp"))
+            ep, qp = (
+                _fit(protocol, dataset, name, 0, study["seeds"] - 1, keep=False) for name in ("ep", "qp")
+            )
             yield Job(
                 path=f"data/lookup/effect/{protocol}/{dataset}.jsonl.gz",
                 kind="qp_lookup_effect",
@@ -199,54 +222,14 @@ def _effects(config: Config) -> Iterator[Job]:
                 modules=tuple(dict.fromkeys((EFFECTS, *ep.modules, *qp.modules))),
                 inputs={"data": ep.inputs["data"], "records": ep, "table": _certified_table()},
                 choices=qp.choices,
-                record="lookup_study",
+                keys=(
+                    Slice(
+                        LOOKUP_EFFECT,
+                        {"protocol": [protocol], "dataset": [dataset], "seed": range(study["seeds"])},
+                    ),
+                ),
                 part="lookup effects",
             )
-
-
-def records(config: Config) -> list[Record]:
-    """Return the records that this paper's fits are folded into.
-
-    The function that folds ``compact`` also folds derived protocols.
-    """
-    lookup = config.get("lookup", {"table": {"counts": []}, "study": {"points": 0, "timed_rows": 0}})
-    chosen = {
-        "counts": lookup["table"]["counts"],
-        "points": lookup["study"]["points"],
-        "rows": lookup["study"]["timed_rows"],
-    }
-    likelihoods = tuple(_module("likelihoods", name) for name in ("probit", "poisson"))
-    return [
-        Record("compact", ("qp",), _compact_files, f"{FOLDING}:fold_in", (FOLDING,)),
-        Record("differences", (), lambda _: [DERIVED], f"{FOLDING}:fold_in", (FOLDING,)),
-        Record("truth_record", ("../truth",), _truth_files, f"{STEPS}:fold_truth", (TRUTH_FOLDING,)),
-        Record(
-            "nearer_record", ("../nearer",), lambda _: list(NEARER_FILES), f"{STEPS}:fold_nearer", (RECORDS,)
-        ),
-        Record(
-            "lookup_study",
-            (),
-            lambda _: ["qp/lookup.csv", "qp/lookup_effect.csv"],
-            f"{STEPS}:fold_lookup",
-            (RECORDS, ERRORS, EFFECTS, *likelihoods),
-            chosen,
-        ),
-    ]
-
-
-DERIVED = "qp/differences.csv.gz"
-
-
-def _compact_files(paths: Sequence[str]) -> list[str]:
-    named = dict.fromkeys(Path(path).parts[-3] for path in paths)
-    return [*(f"qp/{protocol}.csv.gz" for protocol in named), "qp/variances.csv.gz"]
-
-
-NEARER_FILES = ("qp/nearer.csv", "qp/nearer_latents.csv.gz")
-
-
-def _truth_files(paths: Sequence[str]) -> list[str]:
-    return [f"qp/truth/{Path(path).name}" for path in paths]
 
 
 TABLES = (

@@ -9,7 +9,7 @@ kept as the *moved* one. On counts QP is tuned again too: they are compared as r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,6 +33,9 @@ RECORDED = 1e-6
 """Rounding allowed in QP <= EP for recorded variances, which have seven digits."""
 
 EP_METHODS = ("ep-tune", "ep")
+REFERENCES = MAIN_PAIR, REPORTED_PAIR = ("main", "moved")
+"""Record of EP's variance: at QP's hyperparameters, or as reported where its second tuning moved."""
+
 FOLD = ["dataset", "seed", "fold"]
 
 
@@ -106,6 +109,45 @@ def comparison(ep: np.ndarray, qp: np.ndarray) -> dict[str, float]:
         "ratio_median": float(np.median(ratio)),
         "ratio_max": float(ratio.max()),
     }
+
+
+def fits_of(records: Iterable[Mapping[str, Any]]) -> dict[str, Fit]:
+    """Return method -> `Fit` of the records of one fold; failed fits are absent."""
+    return {
+        record["method"]: Fit(record["hyperparameters"], np.asarray(record["latent_variance"], dtype=float))
+        for record in records
+        if record["latent_variance"] is not None
+    }
+
+
+def with_pairs(record: dict[str, Any], ep_fits: Mapping[str, Fit]) -> dict[str, Any]:
+    """Return a QP record with its comparison with EP.
+
+    Parameters
+    ----------
+    record : dict
+        Of `papers.qp.fits.run_cell`.
+    ep_fits : mapping
+        EP's fits of the same fold (`fits_of`); others are passed over.
+
+    Returns
+    -------
+    record : dict
+        With the columns of the main pair as ``pair``, and in ``variances`` a pair of lists for each of the
+        `REFERENCES` that exists.
+    """
+    fits = {name: fit for name, fit in ep_fits.items() if name in EP_METHODS} | fits_of([record])
+    where = " ".join(str(record[name]) for name in ("protocol", *FOLD))
+    columns: dict[str, Any] = {}
+    variances: dict[str, list[list[float]]] = {}
+    if has_moved(record["dataset"], fits):
+        variances[REPORTED_PAIR] = [values.tolist() for values in matched(fits["ep"], fits["qp"], where)]
+    method = reference(record["dataset"], fits)
+    if method:
+        both = matched(fits[method], fits["qp"], where)
+        columns = {"pair": method, **comparison(*both)}
+        variances[MAIN_PAIR] = [values.tolist() for values in both]
+    return {**record, "pair": columns, "variances": variances}
 
 
 def relative_difference(first: dict[str, Any], second: dict[str, Any]) -> float:

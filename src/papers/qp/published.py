@@ -86,11 +86,11 @@ def is_counts(dataset: str) -> bool:
 
 
 def truth_file(dataset: str, split: int) -> str:
-    """Return the ground-truth file of a split: a fold of seed 0, or a seed where seeds are not folded.
+    """Return the file of ground truth of a split: a fold of seed 0, or a seed where seeds are not folded.
 
     The first split has no number in its file name, since it was once the only one.
     """
-    return f"{dataset}{f'-{split}' if split else ''}.json.gz"
+    return f"{dataset}{f'-{split}' if split else ''}.jsonl.gz"
 
 
 def method_order(methods: Sequence[str]) -> list[str]:

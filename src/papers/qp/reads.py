@@ -1,14 +1,13 @@
-"""Rows of the QP paper's records that its claims, figures and tables depend on, and that its jobs produce."""
+"""Rows of the QP paper's records that its claims, figures and tables depend on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from papers.data import registry
 from papers.evidence.slices import Slice
-from papers.qp import protocols, timing
+from papers.qp import timing
 from papers.qp.claims.chapter import VARIANTS
 from papers.qp.published import CLASSIFICATION, PUBLISHED_COLUMNS, RELEASED_VB, ROWS
 from papers.qp.records import (
@@ -18,13 +17,11 @@ from papers.qp.records import (
     NEARER_FITS,
     NEARER_LATENTS,
     TIMING,
-    TRUTH,
     VARIANCES,
-    study_of,
 )
+from papers.qp.truth.records import TRUTH, TRUTH_LATENTS
 
 if TYPE_CHECKING:
-    from papers.evidence.jobs import Job
     from papers.evidence.records import Change
 
 EP, QP, TUNED = "ep", "qp", "ep-tune"
@@ -49,8 +46,11 @@ CLAIMS: dict[str, tuple[Slice, ...]] = {
     "QP7": (),
     "QP8": (Slice(TIMING),),
     "QP9": (Slice(LOOKUP_EFFECT),),
-    "QP10": (Slice(TRUTH),),
-    **dict.fromkeys(("OURS1", "OURS2", "OURS3"), (Slice(NEARER_FITS), Slice(NEARER_LATENTS), Slice(TRUTH))),
+    "QP10": (Slice(TRUTH), Slice(TRUTH_LATENTS)),
+    **dict.fromkeys(
+        ("OURS1", "OURS2", "OURS3"),
+        (Slice(NEARER_FITS), Slice(NEARER_LATENTS), Slice(TRUTH), Slice(TRUTH_LATENTS)),
+    ),
 }
 """Claim -> the records that decide it; QP7 uses none."""
 
@@ -71,33 +71,11 @@ def figure(name: str) -> tuple[Slice, ...]:
     if name == "qp_nearer":
         return CLAIMS["OURS1"]
     if name == "qp_calibration":
-        return Slice(NEARER_LATENTS, {"dataset": CLASSIFICATION}), Slice(TRUTH, {"dataset": CLASSIFICATION})
+        studies = (NEARER_FITS, NEARER_LATENTS, TRUTH, TRUTH_LATENTS)
+        return tuple(Slice(study, {"dataset": CLASSIFICATION}) for study in studies)
     if name == "vb_column":
         return (*_fits(ALL, VB), Slice(DIFFERENCES, {"method": VB}))
     return _fits(ALL, PRINTED)
-
-
-def made_by(job: Job) -> Slice | None:
-    """Return the records that a job produces; None if its file is folded into no record."""
-    p = job.parameters
-    if job.kind == "qp_fit":
-        spec = protocols.method(p["protocol"], registry.task_of(p["dataset"]), p["method"])
-        methods = [p["method"], *protocols.further_records(p["method"], spec)]
-        seeds = range(p["first"], p["last"] + 1)
-        where = {"protocol": [p["protocol"]], "dataset": [p["dataset"]], "method": methods, "seed": seeds}
-        return Slice(study_of(p["protocol"]), where)
-    dataset = Path(job.path).name.partition(".")[0]
-    if job.kind == "qp_truth":
-        return Slice(TRUTH, {"dataset": [dataset.partition("-")[0]], "split": [str(p["split"])]})
-    if job.kind == "qp_nearer":
-        name, _, split = dataset.partition("-")
-        seed, fold = (int(split or 0), 0) if name == "coal" else (0, int(split or 0))
-        return Slice(NEARER_FITS, {"dataset": [name], "seed": [seed], "fold": [fold]})
-    if job.kind == "qp_lookup_effect":
-        tuned = cast("Job", job.inputs["records"]).parameters
-        seeds = range(tuned["first"], tuned["last"] + 1)
-        return Slice(LOOKUP_EFFECT, {"protocol": [p["protocol"]], "dataset": [dataset], "seed": seeds})
-    return None
 
 
 def _timed(folder: Path, mirror: str | None) -> dict[str, Change]:

@@ -8,15 +8,16 @@
     one inference a row;
 `LOOKUP_ERRORS`, `LOOKUP_EFFECT`
     errors of a projection at random points; one fit at fixed hyperparameters;
-`TRUTH`
-    a JSON file for each split; its rows are the methods compared with the exact posterior;
+`TRUTH`, `TRUTH_LATENTS`
+    splits on which the exact posterior was sampled, and their latents (`papers.qp.truth.records`);
 `NEARER_FITS`, `NEARER_LATENTS`
     seven approximations on the same splits, and their test latents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,22 +36,30 @@ from papers.core.study import (
     seconds,
 )
 from papers.evidence import records
-from papers.qp import protocols, rerun, timing
-from papers.qp.lines import FAILED, FOLD, KEY, NUMBERS, OUTCOMES, PAIR, SEED, STATUS, n_folds
+from papers.qp import protocols, timing
+from papers.qp import repeat as again
+from papers.qp.lines import FAILED, FOLD, KEY, NUMBERS, OUTCOMES, PAIR, SEED, STATUS, line_of, n_folds
 from papers.qp.lookup import effect as lookup_effect
 from papers.qp.lookup import errors as lookup
 from papers.qp.nearer import experiment as nearer
+from papers.qp.pairs import REFERENCES
 from papers.qp.published import ROWS, is_counts, is_known, method_order, row_order
-from papers.qp.truth import records as truth_records
+from papers.qp.truth import records as truth
+from papers.qp.truth.records import TRUTH, TRUTH_LATENTS
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas as pd
 
-    from papers.core.study import Kind, Row
+    from papers.core.study import Kind, Row, Source
+
+    Pairs = Iterator[tuple[Study, Row]]
 
 PAIRS = ("", "ep-tune", "ep")
-REFERENCES = MAIN, MOVED = ("main", "moved")
-"""Record of EP's variance: at QP's hyperparameters, or as reported where its second tuning moved."""
+FIGURE_SEEDS = 5
+"""Seeds whose predictive variances are kept point by point (counts: every seed)."""
+
 NO_SET = "no row in the published table and no entry in data/sources.yaml (removed? put it back)"
 
 
@@ -114,6 +123,34 @@ def _kind(row: Row) -> Kind:
     return "chaotic" if row["method"].startswith((SEARCHED_JOINTLY, "exact")) else "optimum"
 
 
+def _repeat_fits(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat fits of one protocol and data set from scratch."""
+    first = rows.iloc[0]
+    study = study_of(first["protocol"])
+    recorded = _recorded(study.file, first["protocol"], first["dataset"], str(source.folder))
+    for record in again.repeat(rows, recorded, source.mirror):
+        yield from rows_of_fit(record)
+
+
+@functools.lru_cache(maxsize=2)
+def _recorded(file: str, protocol: str, dataset: str, folder: str) -> pd.DataFrame:
+    """Return the recorded fits of a protocol and data set; a process keeps the last ones."""
+    frame = records.load(study_of(protocol), folder)
+    return frame[(frame["protocol"] == protocol) & (frame["dataset"] == dataset)]
+
+
+def rows_of_fit(record: Mapping[str, Any]) -> Pairs:
+    """Yield the row of a fit, and of QP those of the variances that figures draw."""
+    protocol, dataset, seed = (record[name] for name in ("protocol", "dataset", "seed"))
+    run = {"run": record["run"]} if "run" in record else {}
+    yield study_of(protocol), {**line_of(record), **record.get("pair", {}), **run}
+    if protocol in FITS and (is_counts(dataset) or seed < FIGURE_SEEDS):
+        for reference, both in record.get("variances", {}).items():
+            shared = {"protocol": protocol, "dataset": dataset, "seed": seed, "fold": record["fold"]}
+            for v_ep, v_qp in zip(*both, strict=True):
+                yield VARIANCES, {**shared, **run, "reference": reference, "v_ep": v_ep, "v_qp": v_qp}
+
+
 def _fits(protocol: str) -> Study:
     return Study(
         f"qp/{protocol}.csv.gz",
@@ -126,8 +163,9 @@ def _fits(protocol: str) -> Study:
         checks=_rules,
         kind=_kind,
         objective="log_evidence",
-        protocol=rerun.todays,
-        again=rerun.again,
+        protocol=again.todays,
+        together=("protocol", "dataset", "seed"),
+        repeat=_repeat_fits,
     )
 
 
@@ -147,8 +185,9 @@ DIFFERENCES = Study(
     ),
     kind=_kind,
     objective="log_evidence",
-    protocol=rerun.todays,
-    again=rerun.again,
+    protocol=again.todays,
+    together=("protocol", "dataset", "seed"),
+    repeat=_repeat_fits,
 )
 
 
@@ -171,11 +210,11 @@ VARIANCES = Study(
     },
     key=(),
     order=(*FOLD, "reference"),
-    unit=(*FOLD, "reference"),
+    unit=FOLD,
     checks=_variance_rules,
 )
 
-TIMING = Study(
+TIMING: Study = Study(
     "qp/timing.csv",
     {
         **dict.fromkeys(("dataset", "protocol"), Text()),
@@ -189,23 +228,37 @@ TIMING = Study(
     unit=("dataset", "protocol"),  # one machine's times stay together
     progress="seed",
     group=("protocol", "dataset"),
-    again=timing.again,
+    together=FOLD,
+    seconds=0.5,
+    repeat=lambda rows, source: ((TIMING, row) for row in timing.repeat(rows, source.mirror)),
 )
-LOOKUP_ERRORS = Study(
+LOOKUP_ERRORS: Study = Study(
     "qp/lookup.csv",
     {
         **dict.fromkeys(("projection", "likelihood"), Text()),
         "y": Integer(signed=True),
         "region": Text(),
         "points": Integer(),
-        **dict.fromkeys(("error_max", "error_median", "above_gap"), Float(6)),
-        "bytes": Integer(),
+        **{name: Float(6, tolerance=lookup.allowed(name)) for name in ("error_max", "error_median")},
+        "above_gap": Float(6, tolerance=lookup.POINTS),
+        "bytes": Integer(compared=False),
         **dict.fromkeys(("build_seconds", "microseconds"), seconds(6)),
     },
     key=("projection", "likelihood", "y", "region"),
     group=("likelihood",),
-    again=lookup.again,
+    seconds=2.0,
+    repeat=lambda rows, source: ((LOOKUP_ERRORS, row) for row in lookup.repeat(rows)),
 )
+
+
+def _repeat_effects(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat rows of one protocol and data set at the hyperparameters that its QP starts from."""
+    first = rows.iloc[0]
+    recorded = _recorded("", first["protocol"], first["dataset"], str(source.folder))
+    for row in lookup_effect.repeat(rows, recorded, source.mirror):
+        yield LOOKUP_EFFECT, row
+
+
 LOOKUP_EFFECT = Study(
     "qp/lookup_effect.csv",
     {
@@ -219,17 +272,24 @@ LOOKUP_EFFECT = Study(
     key=(*FOLD, "projection"),
     order=("protocol", "dataset", "seed", "fold"),
     group=("protocol", "dataset"),
-    again=lookup_effect.again_from(FITS),
+    together=FOLD,
+    seconds=0.5,
+    repeat=_repeat_effects,
 )
-TRUTH = Study(
-    truth_records.FOLDER,
-    dict.fromkeys(("dataset", "split", "method"), Text()),
-    key=("dataset", "split", "method"),
-    group=("dataset",),
-    unnamed={"split": "0"},
-    again=truth_records.again,
-    reader=truth_records.lines,
-)
+
+
+def _repeat_nearer(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat approximations of splits of one data set, at the recorded hyperparameters."""
+    for record in nearer.repeat(rows, source.mirror):
+        yield from rows_of_approximation(record)
+
+
+def rows_of_approximation(record: Mapping[str, Any]) -> Pairs:
+    """Yield the row of an approximation, and those of its latents."""
+    run = {"run": record["run"]} if "run" in record else {}
+    yield NEARER_FITS, {**nearer.fit_line(record), **run}
+    yield from ((NEARER_LATENTS, {**row, **run}) for row in nearer.latent_lines(record))
+
 
 NEARER_KEY = {
     "dataset": DATASET,
@@ -250,7 +310,8 @@ NEARER_FITS = Study(
     unit=nearer.KEY[:3],
     group=("dataset", "method"),
     checks=lambda frame: ((~frame["method"].isin(nearer.METHODS), "unknown method"),),
-    again=nearer.again,
+    together=nearer.KEY[:3],
+    repeat=_repeat_nearer,
 )
 NEARER_LATENTS = Study(
     "qp/nearer_latents.csv.gz",
@@ -275,9 +336,19 @@ STUDIES = (
     LOOKUP_ERRORS,
     LOOKUP_EFFECT,
     TRUTH,
+    TRUTH_LATENTS,
     NEARER_FITS,
     NEARER_LATENTS,
 )
+
+ROWS_OF = {
+    "fits/qp": rows_of_fit,
+    "truth": truth.rows_of,
+    "nearer": rows_of_approximation,
+    "lookup/effect": lambda record: [(LOOKUP_EFFECT, record)],
+    "lookup/errors": lambda record: [(LOOKUP_ERRORS, record)],
+}
+"""Folder of files of fits, below ``data`` -> function of a record that yields studies and rows."""
 
 
 def study_of(protocol: str) -> Study:

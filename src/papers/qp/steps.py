@@ -1,4 +1,4 @@
-"""Jobs of the QP paper, and the functions that fold their files into records.
+"""What the tasks of the QP paper do.
 
 Each step takes the paths of its inputs, and of a log, by name (`papers.evidence.jobs.Job`).
 """
@@ -12,19 +12,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import merge, records, store
-from papers.evidence.records import Change
-from papers.evidence.store import RecordError
-from papers.qp import protocols, published
+from papers.core.study import RecordError
+from papers.evidence import store
+from papers.qp import pairs, protocols, published
 
 if TYPE_CHECKING:
     from typing import Any
 
 FITS, TRUTH, DIFFERENCES = "papers.qp.fits", "papers.qp.truth.experiment", "papers.qp.differences"
-EFFECTS, ERRORS = "papers.qp.lookup.effect", "papers.qp.lookup.errors"
-FOLDING, TRUTH_FOLDING, NEARER = "papers.qp.collect", "papers.qp.truth.records", "papers.qp.nearer.experiment"
+EFFECTS, ERRORS, NEARER = "papers.qp.lookup.effect", "papers.qp.lookup.errors", "papers.qp.nearer.experiment"
 LOOKUP = "tilted.projections.table"
-"""Modules of the experiments, of the folding of their files, and of the certified table."""
+"""Modules of the experiments and of the certified table."""
 
 
 def fit(
@@ -59,15 +57,25 @@ def fit(
     experiment = import_module(FITS)
     standard_set = standard.read_standard(data)
     spec = protocols.method(protocol, experiment.task_of(dataset), method)
-    starts = None
+    starts, before = None, store.read_records(start) if start is not None else []
+    if any((record["protocol"], record["dataset"]) != (protocol, dataset) for record in before):
+        raise RecordError(f"{start}: not of {protocol} {dataset}; delete it and run again")
     if start is not None:
-        before = [record for record in store.read_records(start) if record["method"] == spec["start"]]
-        if any((record["protocol"], record["dataset"]) != (protocol, dataset) for record in before):
-            raise RecordError(f"{start}: not of {protocol} {dataset}; delete it and run again")
-        starts = {(record["seed"], record["fold"]): record for record in before}
+        starts = {_fold(record): record for record in before if record["method"] == spec["start"]}
     certified = None if table is None else lookup.read(table)
     fitted = experiment.run_job(standard_set, protocol, method, range(first, last + 1), starts, certified)
-    return narrate(fitted, log)
+    return narrate(_paired(fitted, before) if method == "qp" else fitted, log)
+
+
+def _fold(record: Mapping[str, Any]) -> tuple[int, int]:
+    return record["seed"], record["fold"]
+
+
+def _paired(fitted: Iterable[dict[str, Any]], before: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield QP's records with their comparisons with EP's records of the same folds."""
+    ep = {where: pairs.fits_of(records) for where, records in itertools.groupby(before, key=_fold)}
+    for record in fitted:
+        yield pairs.with_pairs(record, ep.get(_fold(record), {}))
 
 
 def table(log: str) -> bytes:
@@ -111,32 +119,9 @@ def effects(protocol: str, data: str, records: str, table: str, log: str) -> Ite
     return import_module(EFFECTS).effects(dataset, protocol, starts, lookup.read(table))
 
 
-def fold_truth(paths: Iterable[str | Path], folder: str | Path) -> dict[str, str]:
-    """Put records of ground truth into the folder of records; return the new ones."""
-    return dict.fromkeys(import_module(TRUTH_FOLDING).fold_in(paths, folder), "new")
-
-
-def fold_nearer(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change]:
-    """Put the approximations of the ground truth's splits into their two records."""
-    from papers.qp.records import NEARER_FITS, NEARER_LATENTS
-
-    module, paths = import_module(NEARER), list(paths)
-    new = {
-        NEARER_FITS: merge.collected(NEARER_FITS, paths, module.fit_line),
-        NEARER_LATENTS: merge.collected(NEARER_LATENTS, paths, module.latent_lines),
-    }
-    return records.replace_units(folder, new)
-
-
-def fold_lookup(
-    paths: Iterable[str | Path], folder: str | Path, counts: Sequence[int], points: int, rows: int
-) -> dict[str, Change]:
-    """Fold the tables' effects on fits into their record, and measure errors, sizes and times now."""
-    from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS
-
-    changed = records.fold_in(LOOKUP_EFFECT, paths, folder)
-    measured = import_module(ERRORS).compare(counts, points, rows)
-    return {LOOKUP_EFFECT.file: changed, **records.put(folder, {LOOKUP_ERRORS: measured})}
+def errors(counts: Sequence[int], points: int, rows: int, log: str) -> Iterator[dict[str, Any]]:
+    """Measure errors, sizes and times of the lookup tables."""
+    return import_module(ERRORS).compare(counts, points, rows)
 
 
 def narrate(

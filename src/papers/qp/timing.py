@@ -9,7 +9,6 @@ processor seconds, the best of a few repeats. Run it on an idle machine.
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,11 +23,9 @@ from papers.evidence.claims import load
 from papers.evidence.comparisons import Draft, similar
 from papers.evidence.grid import counted
 from papers.evidence.verdicts import Block, Line
-from papers.evidence.verification.again import compared
-from papers.evidence.verification.outcome import SCRATCH
 from papers.qp import fits, protocols
 from papers.qp.published import CLASSIFICATION, ROWS
-from papers.qp.rerun import certified_table, loaded
+from papers.qp.repeat import certified_table, loaded
 
 if TYPE_CHECKING:
     from typing import Any
@@ -36,8 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.data import Dataset
-    from papers.evidence.verification.outcome import Context
-    from papers.qp.rerun import Made
 
 METHODS = ("ep", "qp", "qp-lookup")
 """EP, QP by direct quadrature, QP with the certified lookup table."""
@@ -149,22 +144,14 @@ def timed(
             tell(f"{protocol} {name}: {len(cells)} folds timed")
 
 
-def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Repeat rows of one protocol and data set and count their sweeps; seconds are not compared."""
-    for line in lines.to_dict("records"):
-        counted_again = _untimed(
-            line["dataset"], line["protocol"], line["seed"], line["fold"], context.mirror
-        )
-        yield line, [compared(SCRATCH, context.study, line, counted_again[line["method"]])]
-
-
-@functools.lru_cache(maxsize=8)
-def _untimed(
-    dataset: str, protocol: str, seed: int, fold: int, mirror: str | None
-) -> dict[str, dict[str, Any]]:
-    """Map each method to its sweeps on a fold; return the fold's size too."""
-    measured = measure(loaded(dataset, protocol, mirror), protocol, [(seed, fold)], repeats=1)
-    return {line["method"]: {"sweeps": line["sweeps"], "N": line["N"]} for line in measured}
+def repeat(rows: pd.DataFrame, mirror: str | None) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the folds that rows of one protocol and data set come from, timed once."""
+    first = rows.iloc[0]
+    dataset = loaded(first["dataset"], first["protocol"], mirror)
+    cells = [
+        (int(seed), int(fold)) for seed, fold in dict.fromkeys(zip(rows["seed"], rows["fold"], strict=True))
+    ]
+    return measure(dataset, first["protocol"], cells, repeats=1)
 
 
 def same_time(times: pd.DataFrame | None, protocol: str) -> list[Block]:

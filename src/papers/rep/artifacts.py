@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import records
+from papers.evidence import records, standing
 from papers.evidence.audit import Chapter
 from papers.evidence.parts import Written
 from papers.evidence.verdicts import finding
-from papers.evidence.verification import standing
 from papers.rep import claims, figures, points_claims, tables
 from papers.rep.records import FITS, POINTS, STUDIES
 

@@ -1,4 +1,4 @@
-"""The jobs of the relaxed-EP paper: their configuration, the work of each job, and their records.
+"""The jobs of the relaxed-EP paper: their configuration and the work of each job.
 
 Parameters are chosen by cross-validation on the training part of one split (``choices``); then all splits are
 fitted with them, in blocks (``fits``). ``own``: single splits with parameters chosen on their own training
@@ -12,16 +12,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from papers.evidence import store
-from papers.evidence.jobs import Job, Record, blocks, of_study
+from papers.evidence.jobs import Job, blocks
+from papers.evidence.slices import Slice
+from papers.rep import records as studies
+from papers.rep.boundary import axis, written
 
 if TYPE_CHECKING:
     from typing import Any
 
     Config = Mapping[str, Any]
 
-FITS, CHOICE, POINTS, RECORDS = (f"papers.rep.{name}" for name in ("fits", "choice", "points", "records"))
+FITS, CHOICE, POINTS = (f"papers.rep.{name}" for name in ("fits", "choice", "points"))
 PICTURES = {"exact": "papers.rep.exact", "boundary": "papers.rep.boundary"}
-"""Modules of the experiments and of the records."""
+"""Modules of the experiments."""
 
 FOLDER = "data/fits/rep"
 
@@ -72,6 +75,13 @@ def _fits(
     data: dict[str, str],
 ) -> Job:
     first, last = splits
+    where: dict[str, Any] = {
+        "dataset": [name],
+        "flips": [flips],
+        "split": range(first, last + 1),
+        "chosen_on": [chosen_on],
+    }
+    keys = [Slice(studies.FITS, where)] + [Slice(studies.CURVES, where)] * (not data)
     return Job(
         f"{FOLDER}/{folder}/{name}-{flips:g}/{block}.jsonl.gz",
         "rep_own" if folder == "own" else "rep_fit",
@@ -79,7 +89,7 @@ def _fits(
         {"dataset": name, "flips": flips, "first": first, "last": last},
         (FITS, CHOICE),
         {"choices": _choices(name, flips, chosen_on, data), **data},
-        record="relaxed_fits_record",
+        keys=tuple(keys),
         part="REP fits",
         fits=last - first + 1,
     )
@@ -129,7 +139,7 @@ def _choices(name: str, flips: float, split: int, data: dict[str, str]) -> Job:
         {"dataset": name, "flips": flips, "split": split},
         (CHOICE,),
         data,
-        record="relaxed_choices_record",
+        keys=(Slice(studies.CHOICES, {"dataset": [name], "flips": [flips], "split": [split]}),),
         part="REP choices",
     )
 
@@ -154,7 +164,7 @@ def _points(asked: Config) -> Iterator[Job]:
             f"{__name__}:points",
             {"first": first, "last": last},
             (POINTS,),
-            record="relaxed_points_record",
+            keys=(Slice(studies.POINTS, {"set": range(first if first else -1, last + 1)}),),
             part="REP points",
             fits=last - first + 1,
         )
@@ -165,7 +175,7 @@ def _points(asked: Config) -> Iterator[Job]:
             f"{__name__}:epsilons",
             {"epsilon": float(epsilon)},
             (POINTS,),
-            record="relaxed_epsilons_record",
+            keys=(Slice(studies.EPSILONS, {"epsilon": [float(epsilon)]}),),
             part="REP points",
         )
 
@@ -181,6 +191,11 @@ def epsilons(epsilon: float, log: str) -> Iterator[dict[str, Any]]:
 
 
 def _picture(kind: str, flips: float, effort: Config) -> Job:
+    where: dict[str, Any] = {"flips": [flips], "split": [effort["split"]]}
+    if kind == "boundary":
+        rows = Slice(studies.BOUNDARY, {**where, "x": [written(x) for x in axis(effort["steps"])]})
+    else:
+        rows = Slice(studies.EXACT, {**where, **{key: [effort[key]] for key in ("chains", "iterations")}})
     return Job(
         f"{FOLDER}/{kind}/{flips:g}.jsonl.gz",
         "rep_picture",
@@ -188,7 +203,7 @@ def _picture(kind: str, flips: float, effort: Config) -> Job:
         {"kind": kind, "flips": flips, "effort": effort},
         (PICTURES[kind], CHOICE),
         {"choices": _choices(import_module(FITS).BLOBS, flips, 0, {})},
-        record=f"relaxed_{kind}_record",
+        keys=(rows,),
         part=f"REP {kind}",
     )
 
@@ -197,23 +212,6 @@ def picture(kind: str, flips: float, effort: Config, choices: str, log: str) -> 
     """Return rows on a made-up set: the methods against the exact posterior, or their boundaries."""
     chosen, _ = _chosen(choices, import_module(FITS).BLOBS, flips)
     return import_module(PICTURES[kind]).study(flips, effort["split"], chosen, effort)
-
-
-def records(config: Config) -> list[Record]:
-    """Return the records into which this paper's fits are folded; fits bring the made-up set's curves."""
-    fits = Record(
-        "relaxed_fits_record",
-        ("rep/fits", "rep/own"),
-        lambda paths: ["rep/fits.csv.gz", "rep/curves.csv.gz"],
-        f"{RECORDS}:fold_fits",
-        (RECORDS,),
-    )
-    return [fits, *(_record(kind) for kind in ("choices", "points", "epsilons", *PICTURES))]
-
-
-def _record(kind: str) -> Record:
-    study = f"{RECORDS}:{kind.upper()}"
-    return of_study(f"relaxed_{kind}_record", f"rep/{kind}", study, f"rep/{kind}.csv.gz")
 
 
 def tables(config: Config) -> list[str]:

@@ -1,4 +1,4 @@
-"""The committed records of the relaxed-EP paper (`papers.core.study`), and how fits are folded into them.
+"""The committed records of the relaxed-EP paper (`papers.core.study`).
 
 `FITS`: one method on one split: score of the test rows, outcome, and ``chosen_on``, the split whose training
 rows chose the parameters. `CURVES`: change of the weights sweep by sweep, of fits on the made-up set.
@@ -9,15 +9,12 @@ rows chose the parameters. `CURVES`: change of the weights sweep by sweep, of fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from papers.core.study import EXACT as EXACTLY
 from papers.core.study import Float, Integer, Study, Text, one_test_point, seconds
-from papers.evidence import records
-from papers.evidence.merge import Change, collected
-from papers.rep import exact, rerun
+from papers.rep import exact, repeat
 from papers.rep.fits import BLOBS, FAILED
 from tilted.inference.textbook import DIVERGED, OUTCOMES, UNSETTLED
 
@@ -27,6 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.core.study import Kind, Row
+
+    Pairs = Iterator[tuple[Study, Row]]
 
 FIT = ("dataset", "flips", "chosen_on", "split", "method")
 TRIED = ("dataset", "flips", "split", "method", "value", "lengthscale")
@@ -50,6 +49,15 @@ def _point_rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
 def _end(row: Row) -> Kind:
     """Return the kind of a row: iterates that do not come to rest are not the same on every processor."""
     return "chaotic" if row["outcome"] in (DIVERGED, UNSETTLED) else "exact"
+
+
+CHAOTIC = {"ep-engine": 50, "rep-engine": 50, "rep-as-described": 1}
+"""Method -> sweeps after which the last bit of a lengthscale decides where a run ends."""
+
+
+def _end_of_fit(row: Row) -> Kind:
+    """Return the kind of a fit: those of `CHAOTIC` methods too depend on rounding."""
+    return "chaotic" if row["sweeps"] > CHAOTIC.get(row["method"], row["sweeps"]) else _end(row)
 
 
 FITS = Study(
@@ -77,8 +85,9 @@ FITS = Study(
     order=FIT,
     group=("dataset", "flips", "method"),
     checks=_fit_rules,
-    kind=_end,
-    again=rerun.again_fits,
+    kind=_end_of_fit,
+    together=FIT[:-1],
+    repeat=lambda rows, source: _each(repeat.repeat_fits(rows, source.mirror), rows_of_fit),
 )
 CURVES = Study(
     "rep/curves.csv.gz",
@@ -87,9 +96,8 @@ CURVES = Study(
     order=(*FIT, "sweep"),
     unit=FIT,
     group=("dataset", "flips", "method"),
-    again=rerun.again_curves_from(FITS),
 )
-CHOICES = Study(
+CHOICES: Study = Study(
     "rep/choices.csv.gz",
     {
         **{name: FITS.columns[name] for name in TRIED},
@@ -103,9 +111,12 @@ CHOICES = Study(
     key=TRIED,
     order=TRIED,
     group=("dataset", "flips", "method"),
-    again=rerun.again_choices,
+    kind=lambda row: "chaotic" if row["method"] in CHAOTIC else "exact",
+    repeat=lambda rows, source: _each(
+        repeat.repeat_choices(rows, source.mirror), lambda row: [(CHOICES, row)]
+    ),
 )
-POINTS = Study(
+POINTS: Study = Study(
     "rep/points.csv.gz",
     {
         "set": Integer(signed=True),
@@ -121,9 +132,10 @@ POINTS = Study(
     group=("method",),
     checks=_point_rules,
     kind=_end,
-    again=rerun.again_points,
+    together=("set",),
+    repeat=lambda rows, source: _each(repeat.repeat_points(rows), lambda row: [(POINTS, row)]),
 )
-EPSILONS = Study(
+EPSILONS: Study = Study(
     "rep/epsilons.csv.gz",
     {"epsilon": Float(EXACTLY), **POINTS.columns},
     key=("epsilon", *POINTS.key),
@@ -131,9 +143,10 @@ EPSILONS = Study(
     group=("epsilon",),
     checks=_point_rules,
     kind=_end,
-    again=rerun.again_points,
+    together=("epsilon",),
+    repeat=lambda rows, source: _each(repeat.repeat_points(rows), lambda row: [(EPSILONS, row)]),
 )
-EXACT = Study(
+EXACT: Study = Study(
     "rep/exact.csv.gz",
     {
         "flips": Float(EXACTLY),
@@ -153,9 +166,10 @@ EXACT = Study(
     order=("flips", "split", "method"),
     group=("flips",),
     kind="chaotic",  # the truth is sampled by Markov chains
-    again=rerun.again_exact,
+    together=("flips", "split"),
+    repeat=lambda rows, source: _each(repeat.repeat_exact(rows), lambda row: [(EXACT, row)]),
 )
-BOUNDARY = Study(
+BOUNDARY: Study = Study(
     "rep/boundary.csv.gz",
     {
         "flips": Float(EXACTLY),
@@ -173,38 +187,32 @@ BOUNDARY = Study(
     order=("flips", "split", "method", "x", "y"),
     group=("flips", "method"),
     kind=_end,
-    again=rerun.again_boundary,
+    seconds=0.01,
+    repeat=lambda rows, source: _each(repeat.repeat_boundary(rows), lambda row: [(BOUNDARY, row)]),
 )
 STUDIES = (FITS, CURVES, CHOICES, POINTS, EPSILONS, EXACT, BOUNDARY)
 
 
-def fold_fits(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change]:
-    """Fold files of `FITS` in, and the curves that come with them, both records or none.
-
-    Parameters
-    ----------
-    paths, folder : as `papers.evidence.records.fold_in`
-
-    Raises
-    ------
-    RecordError
-        A damaged file or record; nothing is written then.
-    """
-    paths = list(paths)
-    fits = collected(FITS, paths, lambda fit: [fit])
-    return records.replace_units(
-        folder, {FITS: fits, CURVES: collected(CURVES, paths, _curve)}, settle=_settle
-    )
+def rows_of_fit(record: Mapping[str, Any]) -> Pairs:
+    """Yield the row of a fit, and on the made-up set its curve."""
+    yield FITS, record
+    if record["dataset"] == BLOBS:
+        for sweep, change in enumerate(record["changes"], start=1):
+            yield CURVES, {**record, "sweep": sweep, "change": change}
 
 
-def _curve(fit: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    if fit["dataset"] == BLOBS:
-        for sweep, change in enumerate(fit["changes"], start=1):
-            yield {**fit, "sweep": sweep, "change": change}
+def _each(records: Iterable[Row], rows_of: Callable[[Row], Iterable[tuple[Study, Row]]]) -> Pairs:
+    for record in records:
+        yield from rows_of(record)
 
 
-def _settle(frames: dict[Study, pd.DataFrame]) -> None:
-    """Keep the sweeps that the fits have; a repeated fit may have failed, or be the older one."""
-    curves, fits, fit = frames[CURVES], frames[FITS], list(FIT)
-    last = curves[fit].merge(fits[[*fit, "sweeps"]], on=fit, how="left")["sweeps"].to_numpy()
-    frames[CURVES] = curves[curves["sweep"].to_numpy() <= last]
+ROWS_OF = {
+    "fits/rep/fits": rows_of_fit,
+    "fits/rep/own": rows_of_fit,
+    "fits/rep/choices": lambda record: [(CHOICES, record)],
+    "fits/rep/points": lambda record: [(POINTS, record)],
+    "fits/rep/epsilons": lambda record: [(EPSILONS, record)],
+    "fits/rep/exact": lambda record: [(EXACT, record)],
+    "fits/rep/boundary": lambda record: [(BOUNDARY, record)],
+}
+"""Folder of files of fits, below ``data`` -> function of a record that yields studies and rows."""

@@ -1,154 +1,157 @@
-"""``tilted reproduce NAME...``: says what it needs, has it made, and ends with a receipt."""
+"""``tilted reproduce NAME...``: repeat rows behind a claim, figure or table, and write a receipt."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import claims, files, runs
-from papers.evidence.records import read_runs, sums
+from papers.core.study import RUN, RecordError, Source
+from papers.evidence import files, records, runs
+from papers.evidence.repeat import Repeated, repeat
 from papers.evidence.runs import CHECKOUT
-from papers.evidence.verdicts import TOO_FEW
-from papers.reproduce import fits, names, needs, receipt, results, sample
+from papers.reproduce import names, receipt, sample, statistics
+from papers.reproduce.receipt import Receipt
 
 if TYPE_CHECKING:
     import argparse
 
-    from papers.reproduce.names import Target
-    from papers.reproduce.needs import Needs
-    from papers.reproduce.receipt import Receipt
+    import pandas as pd
 
-LONGEST = 80
-"""Letters of a folder's name that are those of its targets."""
+    from papers.core.study import Study
+    from papers.reproduce.names import Target
+    from papers.reproduce.sample import Sample
+
+RESULTS = CHECKOUT / "results"
+KEPT = "repeated.jsonl"
+"""File of an interrupted run, below its folder."""
+BUDGET = 120.0
+"""Processor seconds of the rows of a target that are repeated: two minutes on two cores with what is read."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 if everything passed, 1 if not."""
-    options = [name for name in ("protocol", "fresh", "share", "dry_run") if getattr(arguments, name)]
-    if options and not arguments.names:  # `--protocol converged PEP5` takes PEP5 for a protocol
-        raise ValueError(
-            f"--{options[0].replace('_', '-')} needs a name before it: tilted reproduce PEP5 ..."
-        )
+    """Return 0 if nothing failed, 1 if something did."""
     if arguments.list or not arguments.names:
+        if arguments.fresh or arguments.dry_run:
+            raise ValueError("which one? for example: tilted reproduce PEP5 (--list prints every name)")
         print("\n".join(f"{name:20} {_title(of_name)}" for name, of_name in names.known().items()))
         return 0
-    targets = names.find(arguments.names)
-    fresh = arguments.fresh or arguments.share is not None
-    if not sums(CHECKOUT / "results"):
+    if not records.sums(RESULTS):
         raise ValueError("results/ has no records, with which everything is compared: git restore results")
-    lacking = _lacking(targets, arguments.protocol)
-    share = 1.0 if arguments.share is None else arguments.share
-    needed = needs.of(targets, CHECKOUT / "results", lacking, fresh, share, arguments.seed)
-    _tell("\n".join([*_asked(targets), *needed.lines()]))
+    began, targets = time.monotonic(), names.find(arguments.names)
+    studies = {one.study for target in targets for one in target.slices}
+    damage = {study: sentences for study in studies if (sentences := damaged(study, RESULTS))}
+    frames = {study: study.frame() if study in damage else records.load(study, RESULTS) for study in studies}
+    budget = None if arguments.fresh else BUDGET
+    samples = [sample.draw(target.slices, frames, budget, arguments.seed) for target in targets]
+    _tell("\n".join(f"{t.name}: {t.title}\n{_planned(s)}" for t, s in zip(targets, samples, strict=True)))
     if arguments.dry_run:
         return 0
-    folder = _folder(arguments)
-    theirs = [name for name in fits.OURS if os.path.lexists(folder / name)]
-    if theirs and not (folder / ".lock").exists():
-        raise ValueError(
-            f"{folder}/{theirs[0]} is not of a run of this command, which would replace it: --output"
-        )
-    with files.alone(folder, wait=False):
-        fits.begin(folder)
-        receipts = reproduced(targets, needed, folder, arguments, fresh, share)
+    folder = files.ensured(_folder(arguments))
+    with files.alone(folder):
+        source = Source(arguments.mirror, RESULTS)
+        kept = folder / KEPT
+        repeated = repeat(_union(samples), source, arguments.cores, kept)
+        receipts = []
+        for target, drawn in zip(targets, samples, strict=True):
+            wrong = [text for one in target.slices for text in damage.get(one.study, ())]
+            receipts.append(
+                _receipt(target, drawn, repeated, wrong, arguments.seed, time.monotonic() - began)
+            )
+            if target.kind == names.FIGURE and not wrong:
+                names.ARTIFACTS[target.paper].draw(names.stem_of(target), RESULTS, folder / "figures")
         paths = receipt.write(receipts, folder)
+        kept.unlink(missing_ok=True)
     if arguments.json:
         print(receipt.encoded(receipts), end="")
     else:
         width = shutil.get_terminal_size().columns
         print("\n\n".join("\n".join(one.terminal(width)) for one in receipts))
     _tell(f"Receipt: {paths[1]}, {paths[0]}")
-    return 0 if all(one.passed for one in receipts) else 1
+    return 0 if all(one.result != receipt.FAIL for one in receipts) else 1
 
 
 def _title(targets: Sequence[Target]) -> str:
     return targets[0].title if len(targets) == 1 else ", ".join(target.name for target in targets)
 
 
+def _planned(drawn: Sample) -> str:
+    n = sum(map(len, drawn.rows.values()))
+    return f"  repeats {n:,} of {drawn.recorded:,} recorded rows, about {drawn.seconds:.0f} processor seconds"
+
+
 def _folder(arguments: argparse.Namespace) -> Path:
-    """Of this run: one of its own for each set of names, and for what else it is asked to make."""
-    usual = {"share": None, "sample": sample.LINES, "seed": 0}
-    given = {word: getattr(arguments, word) for word in usual}
-    others = [f"{word}={value}" for word, value in given.items() if value != usual[word]]
-    others += ["fresh"] * (arguments.fresh and arguments.share is None) + sorted({*arguments.protocol})
-    name = ",".join(["+".join(arguments.names), *others]).replace(":", "-").lower()
-    if len(name) > LONGEST:  # a file system takes no longer one, and what is cut off would tell two apart
-        name = f"{name[:LONGEST]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
-    return Path(arguments.output, name)
+    """Return the folder of this run: one for each set of names and kind of draw."""
+    parts = [*arguments.names, *(["fresh"] if arguments.fresh else [])]
+    return Path(arguments.output, "+".join(parts).replace(":", "-").lower()[:80])
 
 
-def reproduced(
-    targets: Sequence[Target],
-    needed: Needs,
-    folder: Path,
-    arguments: argparse.Namespace,
-    fresh: bool,
-    share: float,
-) -> list[Receipt]:
-    """Have everything made in a folder, and compare; a receipt a target."""
-    runs.commit()  # that of the code which runs, whatever is committed meanwhile
-    place = fits.make(needed.jobs, folder, fresh, arguments.cores, arguments.profile, arguments.mirror)
-    whole = fresh and share == 1.0
-    gone = _remade(needed) if whole else []
-    copy = fits.copied(CHECKOUT / "results", folder, gone)
-    fits.fold(needed.jobs, place, copy)
-    fits.study(needed.studies, copy, arguments.mirror)
-    recorded = read_runs(CHECKOUT / "results")
-    by = [run for name, run in read_runs(copy).items() if name not in recorded]
-    sampled = None
-    if not whole:
-        frames = {study: frame for study, frame in needed.frames.items() if len(frame)}
-        among = (frames, copy, arguments.sample, arguments.seed, arguments.mirror, arguments.cores)
-        sampled = sample.made_again(*among, tell=lambda line: _tell(f"  {line}"))
-    draw = {"seed": arguments.seed, "share": share if fresh else 0.0}
-    refitted = bool(needed.jobs or needed.studies or (sampled and sampled.replaced))
-    return [
-        receipt.Receipt(
-            target, needed, results.of(target, copy, folder, refitted), sampled, len(needed.jobs), draw, by
-        )
-        for target in targets
-    ]
+def _union(samples: Iterable[Sample]) -> dict[Study, pd.DataFrame]:
+    """Return the rows of all samples, each once."""
+    import pandas as pd
+
+    frames: dict[Study, list[pd.DataFrame]] = {}
+    for drawn in samples:
+        for study, rows in drawn.rows.items():
+            frames.setdefault(study, []).append(rows)
+    joined = {study: pd.concat(parts) for study, parts in frames.items()}
+    return {study: rows[~rows.index.duplicated()].sort_index() for study, rows in joined.items()}
 
 
-def _remade(needed: Needs) -> list[str]:
-    """Files of the records that are made from nothing; variances come with fits of the QP paper."""
-    made = [study.file for study in needed.frames]
-    return [*made, *(["qp/variances.csv.gz"] if any(file.startswith("qp/") for file in made) else [])]
+def _receipt(
+    target: Target, drawn: Sample, repeated: Repeated, damage: list[str], seed: int, wall: float
+) -> Receipt:
+    pairs = statistics.paired(drawn.rows, repeated, RESULTS)
+    committed = statistics.committed_verdicts(target)
+    return Receipt(
+        target=target,
+        sample=drawn,
+        pairs=pairs,
+        statistics=statistics.statistics(target, pairs) if pairs.recorded else [],
+        verdicts=committed if damage else statistics.verdicts(target, RESULTS),
+        committed=committed,
+        damage=damage,
+        missing=repeated.missing,
+        seed=seed,
+        wall=wall,
+    )
 
 
-def _lacking(targets: Sequence[Target], protocols: Sequence[str]) -> dict[str, list[str]]:
-    """Claim -> protocols, of those asked for, under which it was not judged for want of fits."""
-    verdicts = results.committed_verdicts([x.name for x in targets if x.kind == names.CLAIM])
-    judged = {protocol: None for found in verdicts.values() for protocol in found}
-    for protocol in protocols:
-        if protocol not in judged:
-            raise ValueError(f"--protocol {protocol}: these are judged under {', '.join(judged) or 'none'}")
-    return {
-        name: [
-            protocol for protocol, verdict in found.items() if verdict == TOO_FEW and protocol in protocols
-        ]
-        for name, found in verdicts.items()
-    }
+def damaged(study: Study, folder: Path) -> list[str]:
+    """Return what is wrong with a study's file, with the rows that differ from committed ones."""
+    try:
+        records.load(study, folder)
+    except RecordError as error:
+        return [str(error), *_altered(study, folder)]
+    return []
 
 
-def _asked(targets: Sequence[Target]) -> list[str]:
-    """What each target is, what coverage its rule asks for, and where that is not reached."""
-    lines = []
-    for target in targets:
-        lines.append(f"{target.name}: {target.title}")
-        if target.kind != names.CLAIM:
-            continue
-        for protocol, verdict in results.committed_verdicts([target.name])[target.name].items():
-            asked = claims.load()[target.name].needs(protocol)
-            text = ", ".join(f"{n} {name}" for name, n in asked.items()) or "nothing"
-            lack = f"; --protocol {protocol} runs what is missing" if verdict == TOO_FEW else ""
-            lines.append(f"  {protocol}: {verdict}; its rule asks for at least {text}{lack}")
-    return lines
+def _altered(study: Study, folder: Path) -> list[str]:
+    """Return the rows of a file that differ from those in the commit, at most ten."""
+    path = folder / study.file
+    before = runs.committed(path.relative_to(CHECKOUT)) if path.is_file() else None
+    if before is None:
+        return []
+    try:
+        rows = [study.parse(data, path).to_dict("records") for data in (before, path.read_bytes())]
+    except RecordError as error:
+        return [str(error)]
+    had, have = ({study.name_of(row): row for row in side} for side in rows)
+    changed = [name for name in {**had, **have} if str(had.get(name)) != str(have.get(name))]
+    found = []
+    for name in changed[:10]:
+        row, was = have.get(name), had.get(name)
+        what = "is missing" if row is None else "is new" if was is None else _changed(was, row)
+        found.append(f"{study.file}: the row {name} {what}")
+    return found
+
+
+def _changed(was: dict[str, object], row: dict[str, object]) -> str:
+    names_changed = [name for name in was if name != RUN and str(was[name]) != str(row[name])]
+    return ", ".join(f"has {name} {row[name]}, committed {was[name]}" for name in names_changed)
 
 
 def _tell(text: str) -> None:

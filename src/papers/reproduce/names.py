@@ -125,6 +125,11 @@ def _figures() -> Iterable[Target]:
         yield Target(name, FIGURE, paper, f"{stem} of {paper}", slices, belongs, tuple(of_figure))
 
 
+def stem_of(target: Target) -> str:
+    """Return the name of a figure's files, without folder and suffix."""
+    return Path(target.files[0]).name.partition(".")[0]
+
+
 def _belongs(paper: str, stem: str) -> tuple[str, ...]:
     """Claims whose place in the paper names a figure."""
     shown = {name: captions.places(claim.where) for name, claim in claims.of_paper(paper).items()}

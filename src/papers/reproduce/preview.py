@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from papers.core.comparison import BETTER, CHAOTIC, SAME, WORSE, compare_frames
 from papers.evidence import records
-from papers.evidence.jobs import named
 from papers.evidence.runs import CHECKOUT
 
 if TYPE_CHECKING:
@@ -31,9 +30,9 @@ def lines(asked: Asked) -> list[str]:
     if (tables / TABLE1).is_file() and TABLE1 in asked.tables:
         text += _table1(tables / TABLE1)
     if not asked.config.get("keep_records"):
-        files = [file for file in asked.files(*asked.records) if (results / file).is_file()]
+        files = [file for file in asked.files() if (results / file).is_file()]
         for paper in dict.fromkeys(file.split("/")[0] for file in files):
-            studies = [s for s in named(f"papers.{paper}.records:STUDIES") if s.file in files and s.key]
+            studies = [study for study in records.studies([paper]) if study.file in files and study.key]
             text += _agreement(paper.upper(), studies, results)
     return [*text, f"Tables: {tables}   Figures: {figures}   Rows: {results}", NEXT]
 

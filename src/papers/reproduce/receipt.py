@@ -1,9 +1,9 @@
-"""The receipt: what was made again, what came of it, by what it may be believed; as JSON and as Markdown."""
+"""The receipt: what was repeated and whether it agrees, in plain words and as JSON."""
 
 from __future__ import annotations
 
 import json
-import math
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,233 +11,228 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.core.comparison import BETTER, CHAOTIC, DIFFERENT, SAME, WORSE
 from papers.evidence import claims, runs, store
-from papers.evidence.grid import grid
-from papers.reproduce.fits import RECEIPT
-from papers.reproduce.results import SAME, SHARE
+from papers.evidence.grid import counted, grid
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from papers.evidence.runs import Run
     from papers.reproduce.names import Target
-    from papers.reproduce.needs import Needs
-    from papers.reproduce.results import Result
-    from papers.reproduce.sample import Sampled
+    from papers.reproduce.sample import Sample
+    from papers.reproduce.statistics import Pairs, Statistic
 
-SCHEMA = Path(__file__).with_name("receipt.schema.json")
-PACKAGES = ("tilted", "numpy", "scipy", "scikit-learn", "pandas", "snakemake")
-COMPARED_WITH = ("results", "tables", "figures", "data")
-"""What a commit has of records, of what was made of them, and of printed numbers."""
-MADE_BY = ("study", "lines", "environment", "commit", "date")
-"""Of a run whose fits are not recorded."""
-CHECKED = ("study", "group", "fit", "how", "passed", "note")
-"""Of a line that was made again."""
-UNITS = ("seed", "split", "set", "problem", "repeat")
-"""Columns whose values are seeds, or numbers that seeds are made of."""
+    Verdicts = Mapping[str, Mapping[str, str]]
 
-LEGEND = (
-    f"Mine passes within the tolerance of the committed number: {SAME:g} (relative to 1 or the number) from "
-    f"the same fits; where fits were made, {100 * SHARE:g} % of the half width of its 95 % interval, or of "
-    "the tolerance against the printed number. Of the sampled fits a quarter may end elsewhere: then the "
-    "numbers are of records with theirs in place."
-)
+PASS, FAIL, RE_EVALUATED = "PASS", "FAIL", "RE-EVALUATED"
+FILES = JSON, PAGE = ("receipt.json", "receipt.md")
+AGREEING, ELSEWHERE = 0.95, 0.25
+"""Least share of repeated rows that agree, of those that must; largest share of searches that may end in
+another optimum: the objective of some has several, and rounding decides between them."""
+SHOWN = 12
+"""Statistics that a terminal shows."""
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What came of making something again.
+    """What came of repeating something.
 
     Attributes
     ----------
     target : Target
-    needs : Needs
-    result : Result
-    sampled : Sampled or None
-        None if all fits were made.
-    made : int
-        Jobs that were run.
-    draw : mapping
-        Seed and share of what was drawn.
-    made_by : sequence of Run
-        Runs of the fits that are not recorded: some may be older, as those of a run that was interrupted.
+    sample : Sample
+    pairs : Pairs
+    statistics : sequence of Statistic
+    verdicts, committed : mapping
+        Claim -> protocol -> verdict, of the records today and of the committed audit.
+    damage : sequence of str
+        What is wrong with the records.
+    missing : sequence of str
+        Data that were not to be had.
+    seed : int
+        Of the draw.
+    wall : float
+        Seconds.
     """
 
     target: Target
-    needs: Needs
-    result: Result
-    sampled: Sampled | None
-    made: int
-    draw: Mapping[str, Any]
-    made_by: Sequence[Run] = ()
-
-    @property
-    def passed(self) -> bool:
-        """Whether numbers and verdicts are the committed ones and sampled fits pass (`Sampled.passed`)."""
-        return self.result.passed and (self.sampled is None or self.sampled.passed)
+    sample: Sample
+    pairs: Pairs
+    statistics: Sequence[Statistic]
+    verdicts: Verdicts
+    committed: Verdicts
+    damage: Sequence[str]
+    missing: Sequence[str]
+    seed: int
+    wall: float
 
     @cached_property
-    def uncommitted(self) -> list[str] | None:
-        """Files of `COMPARED_WITH` that are not as committed; None where that is unknown."""
-        return runs.uncommitted(*COMPARED_WITH)
+    def statuses(self) -> list[str]:
+        """How each repeated row compares with the record."""
+        return [row.status for agreement in self.pairs.agreements.values() for row in agreement.rows]
 
-    def _protocols(self, claim: str) -> list[str]:
-        """Under which a claim is judged, here or in the committed audit."""
-        return [*{**self.result.committed[claim], **self.result.mine[claim]}]
+    @cached_property
+    def failures(self) -> list[str]:
+        """Why the receipt fails, a sentence each; none if it does not."""
+        found = [*self.damage, *self.missing]
+        must = [status for status in self.statuses if status != CHAOTIC]
+        elsewhere = sum(status in (BETTER, WORSE) for status in must)
+        different = must.count(DIFFERENT)
+        if self.pairs.lost:
+            found.append(f"{counted(self.pairs.lost, 'row')} were not made again")
+        if elsewhere > ELSEWHERE * len(must):
+            found.append(f"{elsewhere} of {len(must)} searches ended in another optimum")
+        if different > (1 - AGREEING) * len(must):
+            found += [
+                f"{study.file}: {line}"
+                for study, agreement in self.pairs.agreements.items()
+                for line in agreement.differences
+            ]
+        found += [
+            f"{one.name}: {one.repeated:.4g}, recorded {one.record:.4g}, more than {one.allowed:.2g} apart"
+            for one in self.statistics
+            if not one.agrees
+        ]
+        if self.verdicts != self.committed:
+            found.append("the verdict differs from the committed one: make tables")
+        return found
+
+    @property
+    def result(self) -> str:
+        """One of `PASS`, `FAIL` and `RE_EVALUATED`: the last if no row could be repeated within the time."""
+        if self.failures:
+            return FAIL
+        return RE_EVALUATED if self.sample.recorded and not self.statuses else PASS
+
+    def headline(self) -> str:
+        """Return the result, the rows that agree and the verdict in a sentence."""
+        verdict = "; ".join(
+            f"{name} {verdict} ({protocol})"
+            for name, of in self.verdicts.items()
+            for protocol, verdict in of.items()
+        )
+        verdict = f" On all records: {verdict}." if verdict else ""
+        if self.result == FAIL:
+            return f"{FAIL}: {self.failures[0]}.{verdict}"
+        if self.result == RE_EVALUATED:
+            return f"{RE_EVALUATED}: no row can be repeated within the time.{verdict}"
+        if not self.sample.recorded:
+            return f"{PASS}: the numbers are computed from formulas, without records.{verdict}"
+        same, all_rows = self.statuses.count(SAME), len(self.statuses)
+        text = f"{PASS}: {same} of {all_rows} repeated rows agree with the record"
+        better, worse = (self.statuses.count(status) for status in (BETTER, WORSE))
+        if better or worse:
+            text += f"; {better} reached a better optimum, {worse} a worse one"
+        if chaotic := self.statuses.count(CHAOTIC):
+            text += f"; {chaotic} depend on rounding, and their means agree"
+        return f"{text}.{verdict}"
+
+    def effort(self) -> str:
+        """Return what was repeated, by which environment."""
+        n = sum(map(len, self.sample.rows.values()))
+        return (
+            f"Repeated: {n:,} of {self.sample.recorded:,} rows, drawn with seed {self.seed}, "
+            f"in {self.wall:.0f} s ({', '.join(runs.blas())})."
+        )
+
+    def everything(self) -> str:
+        """Return the command that repeats every row, and its cost."""
+        minutes = self.sample.every / 60
+        cost = f"{minutes:.0f} core-minutes" if minutes < 120 else f"{minutes / 60:.0f} core-hours"
+        return f"Everything again: tilted reproduce {self.target.name} --fresh ({cost})"
 
     def as_dict(self) -> dict[str, Any]:
-        """The receipt as JSON values; `SCHEMA` describes it."""
+        """Return the receipt as JSON values."""
         stamp = runs.stamp()
         return {
             "name": self.target.name,
             "kind": self.target.kind,
-            "paper": self.target.paper,
             "title": self.target.title,
-            "passed": self.passed,
-            "verdict": self.result.mine,
-            "committed_verdict": self.result.committed,
-            "published": {
-                name: f"{claims.load()[name].where}: {claims.load()[name].wording}"
-                for name in self.target.claims
+            "result": self.result,
+            "passed": self.result != FAIL,
+            "failures": self.failures,
+            "verdict": self.verdicts,
+            "committed_verdict": self.committed,
+            "rows": {
+                "recorded": self.sample.recorded,
+                "repeated": len(self.statuses),
+                **{
+                    status: self.statuses.count(status)
+                    for status in (SAME, BETTER, WORSE, CHAOTIC, DIFFERENT)
+                },
             },
-            "coverage": {
-                name: {protocol: claims.load()[name].needs(protocol) for protocol in self._protocols(name)}
-                for name in self.target.claims
-            },
-            "needs": self.needs.as_dict(),
-            "lines": [
-                {**line._asdict(), "tolerance": line.tolerance if math.isfinite(line.tolerance) else None}
-                for line in self.result.lines
+            "differences": [
+                line for agreement in self.pairs.agreements.values() for line in agreement.differences
             ],
-            "sample": self.sampled
-            and {
-                "sentence": self.sampled.sentence(),
-                "passed": self.sampled.passed,
-                "checks": [{name: getattr(check, name) for name in CHECKED} for check in self.sampled.checks],
-            },
-            "jobs_run": self.made,
-            "made_by": [{name: getattr(run, name) for name in MADE_BY} for run in self.made_by],
-            "seeds": {**self.draw, "units": _units(self.needs)},
-            "versions": runs.versions(PACKAGES),
-            "commit": stamp["commit"],
-            "uncommitted": self.uncommitted,
+            "statistics": [{**one._asdict(), "agrees": one.agrees} for one in self.statistics],
+            "seed": self.seed,
+            "seconds": round(self.wall, 1),
+            "core_seconds_of_all": round(self.sample.every),
             "environment": stamp["environment"],
+            "other_versions": other_versions(),
+            "commit": stamp["commit"],
             "date": stamp["date"],
         }
 
-    def markdown(self) -> list[str]:
-        """The receipt to read."""
-        said = self.as_dict()
-        lines = [f"# {self.target.name}: {self.target.title}", "", self.headline(), ""]
-        for name in self.target.claims:
-            lines += [claims.load()[name].statement, ""]
-        if self.sampled is not None:
-            lines += [f"Fits: {self.sampled.sentence()}.", ""]
-            lines += [f"- {text}" for text in self.differing()] + ([""] if self.differing() else [])
-        lines += [f"Jobs run: {self.made}.", ""] if self.made else []
-        lines += [text for older in self.older() for text in (older, "")]
+    def lines(self, most: int | None = None) -> list[str]:
+        """Return the receipt as lines of Markdown, with so many statistics at most."""
+        shown = sorted(self.statistics, key=lambda one: one.agrees)[:most]
         cells = [
-            (
-                line.what,
-                *map(_shown, (line.mine, line.committed, line.published)),
-                _shown(line.tolerance),
-                "pass" if line.passed else "FAIL",
-                line.note,
-            )
-            for line in self.result.lines
+            (one.name, f"{one.repeated:.4g}", f"{one.record:.4g}", f"{one.allowed:.2g}") for one in shown
         ]
-        header = ("What", "Mine", "Committed", "Published", "Tolerance", "", "Row of the audit")
-        lines += [*grid(header, "lrrrrll", cells), "", LEGEND, ""] if cells else []
-        environment = f"{said['environment']}; commit {said['commit'] or 'unknown'}; {said['date']}"
-        return [*lines, f"{environment}; drawn by seed {said['seeds']['seed']}."]
+        lines = [f"{self.target.name}: {self.target.title}", self.headline(), self.effort()]
+        if self.statuses == [] and not self.sample.rows:
+            lines = lines[:2]
+        lines += [f"- {line}" for line in self.failures[1:]]
+        if cells:
+            lines += ["", *grid(("On these rows", "repeated", "record", "may differ by"), "lrrr", cells)]
+        left = len(self.statistics) - len(shown)
+        lines += [f"and {left} more in {PAGE}"] if left > 0 else []
+        lines += [""] if cells else []
+        lines += [self.everything()] if self.sample.recorded else []
+        return [*lines, *(f"Other versions than the lock's: {name}" for name in other_versions())]
 
-    def headline(self) -> str:
-        """Whether it passed, and verdicts, in a sentence."""
-        n, passed = len(self.result.lines), sum(line.passed for line in self.result.lines)
-        changed = self.uncommitted
-        of = f"those of this checkout, {_named(changed)} not committed" if changed else "the committed ones"
-        of = "those of this checkout, of which no commit is known" if changed is None else of
-        parts = [f"{'PASS' if self.passed else 'FAIL'}: {passed} of {n} numbers are {of}"]
-        if self.sampled is not None and not self.sampled.passed:
-            differ = bool(self.sampled.differing)
-            parts.append(self.sampled.sentence() if differ else "no fit behind them could be made again")
-        for name, verdicts in self.result.mine.items():
-            for protocol, verdict in verdicts.items():
-                was = self.result.committed.get(name, {}).get(protocol, "not judged")
-                beside = "" if verdict == was else f" (committed: {was})"
-                parts.append(f"{name}, {protocol}: {verdict}{beside}")
-        return "; ".join(parts) + "."
-
-    def older(self) -> list[str]:
-        """Fits that were made by other versions, or code, than this receipt names."""
+    def markdown(self) -> list[str]:
+        """Return the page."""
+        first, *others = self.lines()
+        said = [claims.load()[name].statement for name in self.target.claims]
         stamp = runs.stamp()
+        end = f"{stamp['environment']}; commit {stamp['commit'] or 'unknown'}; {stamp['date']}."
+        return [f"# {first}", "", *(text for line in said for text in (line, "")), *others, "", end]
+
+    def terminal(self, width: int = 80) -> list[str]:
+        """Return the lines of a terminal."""
         return [
-            f"{run.lines:,} lines of {run.study} were made on {run.date} by {run.environment}; "
-            f"commit {run.commit or 'unknown'}."
-            for run in self.made_by
-            if (run.environment, run.commit) != (stamp["environment"], stamp["commit"])
+            piece
+            for line in self.lines(SHOWN)
+            for piece in ([line] if line.startswith("|") else textwrap.wrap(line, width) or [""])
         ]
 
-    def differing(self) -> list[str]:
-        """Sampled fits that differ from their records, and by how much."""
-        checks = self.sampled.differing if self.sampled else []
-        return [f"{c.study}, {c.group}, {c.fit} ({c.how}): by {c.difference:.2g}; {c.note}" for c in checks]
 
-    def terminal(self, width: int = 80, most: int = 12) -> list[str]:
-        """The receipt in lines of a width: what failed first, then as many numbers as fit."""
-        lines = [f"{self.target.name}: {self.target.title}", self.headline()]
-        lines += [f"Fits: {self.sampled.sentence()}."] if self.sampled else []
-        lines += [*self.older(), *self.differing()]
-        wrapped = [piece for line in lines for piece in _wrapped(line, width)]
-        numbers = sorted(self.result.lines, key=lambda line: line.passed)
-        if not numbers:
-            return wrapped
-        wrapped.append(f"{'':4} {'mine':>10} {'committed':>10} {'published':>9}")
-        for line in numbers[:most]:
-            mine, committed, published = (_shown(x, 4) for x in (line.mine, line.committed, line.published))
-            cells = f"{mine:>10} {committed:>10} {published:>9}"
-            text = f"{'pass' if line.passed else 'FAIL'} {cells}  {line.what}"
-            wrapped.append(text if len(text) <= width else f"{text[: width - 3]}...")
-        left = len(numbers) - most
-        return [*wrapped, f"and {left} more numbers in the receipt"] if left > 0 else wrapped
-
-
-def write(receipts: Sequence[Receipt], folder: Path) -> tuple[Path, Path]:
-    """Write ``receipt.json`` and ``receipt.md``; their paths."""
-    text = "\n\n".join("\n".join(receipt.markdown()) for receipt in receipts)
-    return (
-        store.write_text(folder / RECEIPT[0], encoded(receipts)),
-        store.write_text(folder / RECEIPT[1], text + "\n"),
-    )
+def other_versions() -> list[str]:
+    """Return packages that are not those of the lock, with its version, as ``numpy 2.4.5 (2.4.6)``."""
+    lock = runs.CHECKOUT / "requirements.lock"
+    if not lock.is_file():
+        return []
+    locked = dict(re.findall(r"^([\w-]+)==([\w.]+)", lock.read_text(encoding="utf-8"), re.MULTILINE))
+    installed = runs.versions(runs.PACKAGES)
+    return [
+        f"{name} {version} ({locked[name]})"
+        for name, version in installed.items()
+        if locked.get(name, version) != version
+    ]
 
 
 def encoded(receipts: Sequence[Receipt]) -> str:
-    """One receipt as JSON, several as a list."""
+    """Return the receipts as JSON: one as an object, several as a list."""
     said = [receipt.as_dict() for receipt in receipts]
-    return json.dumps(said[0] if len(said) == 1 else said, indent=1, allow_nan=False) + "\n"
+    return json.dumps(said[0] if len(said) == 1 else said, indent=1) + "\n"
 
 
-def _units(needs: Needs) -> dict[str, list[int]]:
-    """Column -> first and last of the seeds and the like behind the lines."""
-    found: dict[str, list[int]] = {}
-    for frame in needs.frames.values():
-        for name in UNITS:
-            if name in frame and len(frame) and frame[name].dtype.kind in "iuf":  # a problem may have a name
-                ends = found.get(name, []) + [int(frame[name].min()), int(frame[name].max())]
-                found[name] = [min(ends), max(ends)]
-    return found
-
-
-def _named(files: Sequence[str], most: int = 3) -> str:
-    """Some files and how many more, with the verb."""
-    more = [f"{len(files) - most} more"] if len(files) > most else []
-    return f"{', '.join([*files[:most], *more])} {'is' if len(files) == 1 else 'are'}"
-
-
-def _shown(value: float | None, digits: int = 6) -> str:
-    return "" if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    """In lines of a width, but for what has no spaces: addresses are copied whole."""
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+def write(receipts: Sequence[Receipt], folder: Path) -> tuple[Path, Path]:
+    """Write `FILES` and return their paths."""
+    text = "\n\n".join("\n".join(receipt.markdown()) for receipt in receipts)
+    return (
+        store.write_text(folder / JSON, encoded(receipts)),
+        store.write_text(folder / PAGE, text + "\n"),
+    )

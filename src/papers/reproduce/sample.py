@@ -1,135 +1,97 @@
-"""Some of the reused lines made again by execution: what lets the others be believed."""
+"""Which recorded rows a receipt repeats: whole blocks that the claim compares, the cheap ones, stratified."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence import records
-from papers.evidence.verification import verify
-from papers.evidence.verification.outcome import DIFFERS, REPORTED
+from papers.evidence import slices
+from papers.evidence.repeat import APART, seconds_of
 
 if TYPE_CHECKING:
-    from typing import Any
-
     import pandas as pd
 
     from papers.core.study import Study
-    from papers.evidence.verification.verified import Check
+    from papers.evidence.slices import Slice
 
-LINES = 8
-"""Of each study."""
-LONGEST, TOGETHER = 20.0, 60.0
-"""Processor seconds that a drawn line, and all those of a study, took at most when they were recorded."""
-ELSEWHERE = 0.25
-"""Share of the lines made again that may end elsewhere; they are judged in the place of their records."""
+LONGEST = 20.0
+"""Processor seconds above which a single row is not repeated unless everything is."""
 
 
-class Sampled(NamedTuple):
-    """What was found by making lines again.
+class Sample(NamedTuple):
+    """Rows to repeat.
 
     Attributes
     ----------
-    checks : list
-    missing : list of str
-        What could not be made again.
-    replaced : int
-        Lines that ended elsewhere, and are in the place of the recorded ones in what is judged.
-    long, lines : int
-        Lines too long to be drawn; of how many.
+    rows : mapping
+        Study -> rows.
+    recorded : int
+        Rows that the target rests on, of studies that can be repeated.
+    seconds, every : float
+        Processor seconds that these rows, and all of them, are expected to take.
     """
 
-    checks: list[Check]
-    missing: list[str]
-    replaced: int
-    long: int
-    lines: int
-
-    @property
-    def differing(self) -> list[Check]:
-        """What differs from its record."""
-        return [check for check in self.checks if check.passed == DIFFERS]
-
-    @property
-    def passed(self) -> bool:
-        """Whether something was made again, or nothing was there; what differs is little and judged too."""
-        stands = _fits(self.differing) == self.replaced <= ELSEWHERE * _fits(self.checks)
-        return stands and (bool(self.checks) or self.lines == 0)
-
-    def sentence(self) -> str:
-        """What was found."""
-        chaotic = _fits([check for check in self.checks if check.passed == REPORTED])
-        differ = _fits(self.differing)
-        text = f"{_fits(self.checks)} of {self.lines:,} recorded lines made again, "
-        text += f"{differ} {'differs' if differ == 1 else 'differ'}"
-        text += f" ({self.replaced} judged in the records' place)" if self.replaced else ""
-        text += f", {chaotic} chaotic ones ended elsewhere" if chaotic else ""
-        text += f"; {self.long:,} longer than {LONGEST:g} s were not drawn from" if self.long else ""
-        return text + (f"; not made again: {self.missing[0]}" if self.missing else "")
+    rows: Mapping[Study, pd.DataFrame]
+    recorded: int
+    seconds: float
+    every: float
 
 
-def _fits(checks: Sequence[Check]) -> int:
-    """Lines that checks are of: one may have been made again in two ways."""
-    return len({(check.study, check.group, check.fit) for check in checks})
+def draw(
+    wanted: Sequence[Slice], frames: Mapping[Study, pd.DataFrame], budget: float | None, seed: int
+) -> Sample:
+    """Draw rows to repeat from those that a target rests on.
 
-
-def drawn(frames: Mapping[Study, pd.DataFrame], number: int, seed: int) -> dict[Study, pd.DataFrame]:
-    """At most so many lines of each study that can make its lines again, with a column ``scratch``.
-
-    Where the records have times, short ones are drawn (`LONGEST`, `TOGETHER`).
+    Parameters
+    ----------
+    wanted : sequence of Slice
+    frames : mapping
+        Study -> all its rows.
+    budget : float or None
+        Processor seconds, shared equally by the studies; None repeats every row.
+    seed : int
+        Of the draw.
     """
-    chosen = {}
-    for study, frame in frames.items():
-        short = frame[_is_short(frame)]
-        if study.again is None or short.empty:
-            continue
-        rng = np.random.default_rng([seed, *study.file.encode()])
-        lines = short.iloc[rng.permutation(len(short))[:number]]
-        if "seconds" in lines:
-            lines = lines[(lines["seconds"].fillna(0.0).cumsum() <= TOGETHER).to_numpy()]
-        chosen[study] = lines.sort_index().assign(scratch=False)
-    return chosen
+    among = {
+        study: frame[slices.mask(wanted, study, frame)]
+        for study, frame in frames.items()
+        if study.repeat is not None
+    }
+    among = {study: rows for study, rows in among.items() if len(rows)}
+    share = None if budget is None else budget / max(1, len(among))
+    rows = {study: of if share is None else _drawn(study, of, share, seed) for study, of in among.items()}
+    return Sample(
+        {study: chosen for study, chosen in rows.items() if len(chosen)},
+        sum(map(len, among.values())),
+        sum(float(seconds_of(study, chosen).sum()) for study, chosen in rows.items()),
+        sum(float(seconds_of(study, of).sum()) for study, of in among.items()),
+    )
 
 
-def _is_short(frame: pd.DataFrame) -> np.ndarray:
-    if "seconds" not in frame:
-        return np.ones(len(frame), dtype=bool)
-    return (frame["seconds"].fillna(0.0) <= LONGEST).to_numpy()
+def _drawn(study: Study, rows: pd.DataFrame, budget: float, seed: int) -> pd.DataFrame:
+    """Draw blocks (`Study.together`) in turn from every stratum, the cheapest stratum first."""
+    import pandas as pd
 
-
-def made_again(
-    frames: Mapping[Study, pd.DataFrame],
-    folder: Path,
-    number: int,
-    seed: int,
-    mirror: str | None,
-    jobs: int,
-    tell: Callable[[str], None],
-) -> Sampled:
-    """Make a sample again.
-
-    What was found goes into ``verified.csv`` of the folder of records, and lines that ended elsewhere into
-    the records, so that what is judged counts them.
-    """
-    checked = verify.execute(drawn(frames, number, seed), folder, mirror, jobs, tell)
-    replaced = 0
-    for study in dict.fromkeys(study for study, _ in checked.elsewhere):
-        replaced += _put_in_place(study, [line for x, line in checked.elsewhere if x == study], folder)
-    long = sum(int((~_is_short(frame)).sum()) for study, frame in frames.items() if study.again)
-    lines = sum(len(frame) for study, frame in frames.items() if study.again)
-    return Sampled(checked.checks, checked.missing, replaced, long, lines)
-
-
-def _put_in_place(study: Study, lines: Sequence[dict[str, Any]], folder: Path) -> int:
-    """Put lines in the place of the recorded ones, of several of one name the last; how many there are."""
-    made = {tuple(study.line(line)[name] for name in study.key): line for line in lines}
-    recorded = records.load(study, folder)
-    unit = list(study.unit or study.key)
-    touched = {tuple(line[name] for name in unit) for line in made.values()}
-    whole = [line for line in recorded.to_dict("records") if tuple(line[name] for name in unit) in touched]
-    put = [made.get(tuple(line[name] for name in study.key), line) for line in whole]
-    records.put(folder, {study: put})
-    return len(made)
+    rows = rows.assign(cost=seconds_of(study, rows))
+    rows = rows[rows["cost"] <= LONGEST]
+    block = [name for name in dict.fromkeys((*APART, *study.together)) if name in rows]
+    stratum = [name for name in block if name in (*APART, *study.group)]
+    strata = []
+    for name, of_stratum in rows.groupby(stratum, sort=True) if stratum else [("", rows)]:
+        blocks = [chosen for _, chosen in of_stratum.groupby(block, sort=True, dropna=False)]
+        order = np.random.default_rng([seed, *f"{study.file} {name}".encode()]).permutation(len(blocks))
+        strata.append([blocks[k] for k in order])
+    strata.sort(key=lambda blocks: float(np.median([part["cost"].sum() for part in blocks])))
+    chosen, left = [], budget
+    while any(strata):
+        for blocks in strata:
+            if blocks:
+                cost = float(blocks[0]["cost"].sum())
+                if cost <= left:
+                    chosen.append(blocks[0])
+                    left -= cost
+                del blocks[0]
+    drawn = pd.concat(chosen) if chosen else rows[:0]
+    return drawn.drop(columns="cost").sort_index()

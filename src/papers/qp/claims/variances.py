@@ -29,8 +29,8 @@ from papers.qp.paired import (
     unfinished,
     variational,
 )
+from papers.qp.pairs import REPORTED_PAIR
 from papers.qp.published import CLASSIFICATION, ROWS
-from papers.qp.records import MOVED
 from papers.qp.truth import experiment as truth
 from papers.qp.truth.tables import DECIDED, TEN
 
@@ -101,7 +101,7 @@ def _as_reported(variances: pd.DataFrame | None, protocol: str, exceeded: str) -
     """Compare the folds whose reported EP left QP's hyperparameters, on the seeds that figure 1a draws."""
     if variances is None:
         return []
-    here = variances[(variances["protocol"] == protocol) & (variances["reference"] == MOVED)]
+    here = variances[(variances["protocol"] == protocol) & (variances["reference"] == REPORTED_PAIR)]
     if here.empty:
         return []
     lines = []

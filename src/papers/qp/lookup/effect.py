@@ -7,26 +7,23 @@ protocol's QP starts from.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import metrics, records, statistics
+from papers.evidence import metrics, statistics
 from papers.evidence.claims import load
 from papers.evidence.comparisons import shown
 from papers.evidence.grid import counted, grid
 from papers.evidence.verdicts import MISSING, NO, UNDECIDED, YES, Block, Inference, Line
-from papers.evidence.verification.again import compared
-from papers.evidence.verification.outcome import FIXED
 from papers.qp import fits, protocols
 from papers.qp.lines import FAILED, kernel_of
 from papers.qp.lookup.errors import PAPER
 from papers.qp.paired import NTLL
 from papers.qp.published import CLASSIFICATION, ROWS
-from papers.qp.rerun import certified_table, loaded
+from papers.qp.repeat import certified_table, loaded
 from tilted.gaussian import cavity
 
 if TYPE_CHECKING:
@@ -34,10 +31,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.core.study import Study
     from papers.data import Dataset
-    from papers.evidence.verification.outcome import Again, Context
-    from papers.qp.rerun import Made
     from tilted import api
     from tilted.inference.rule import Projector
     from tilted.kernels.squared_exponential import SquaredExponential
@@ -146,38 +140,26 @@ def _ntll(cell: fits.Cell, fitted: api.Fit) -> float | None:
     return metrics.negative_log_likelihood(density) if np.all(np.isfinite(density)) else None
 
 
-def again_from(fits_of: Mapping[str, Study]) -> Again:
-    """Return the function that repeats rows, at the recorded hyperparameters of each protocol."""
-    return partial(_again, fits_of)
+def repeat(rows: pd.DataFrame, recorded: pd.DataFrame, mirror: str | None) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the folds that rows of one protocol and data set come from.
 
-
-def _again(fits_of: Mapping[str, Study], lines: pd.DataFrame, context: Context) -> Made:
-    first = lines.iloc[0]
-    protocol, name = first["protocol"], first["dataset"]
-    dataset = loaded(name, protocol, context.mirror)
-    starts = _starts(fits_of[protocol], protocol, str(context.folder))
-    done: dict[tuple[int, int], dict[str, dict[str, Any]]] = {}
-    for line in lines.to_dict("records"):
-        where = line["seed"], line["fold"]
-        start = starts.get((name, start_of(protocol, name), *where))
-        if start is None or start["outcome"] == FAILED:
-            yield line, f"no recorded fit to start from, seed {where[0]}, fold {where[1]}"
-            continue
-        if where not in done:
-            rows = _effects(dataset, protocol, where, kernel_of(start), certified_table())
-            done[where] = {each["projection"]: each for each in rows}
-        yield line, [compared(FIXED, context.study, line, done[where][line["projection"]])]
-
-
-@lru_cache(maxsize=4)
-def _starts(of_fits: Study, protocol: str, folder: str) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Map (data set, method, seed, fold) to the recorded fit of a protocol."""
-    frame = records.load(of_fits, folder)
-    frame = frame[frame["method"].isin([start_of(protocol, name) for name in frame["dataset"].unique()])]
-    return {
-        (line["dataset"], line["method"], line["seed"], line["fold"]): line
-        for line in frame.to_dict("records")
-    }
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+    recorded : pandas.DataFrame
+        Fits of the protocol and data set, with the hyperparameters to use.
+    mirror : str or None
+        Of raw data, tried first.
+    """
+    first = rows.iloc[0]
+    protocol, dataset = first["protocol"], loaded(first["dataset"], first["protocol"], mirror)
+    starts = recorded[
+        (recorded["method"] == start_of(protocol, dataset.name)) & (recorded["outcome"] != FAILED)
+    ]
+    kernels = {(row["seed"], row["fold"]): kernel_of(row) for row in starts.to_dict("records")}
+    for where in dict.fromkeys(zip(rows["seed"], rows["fold"], strict=True)):
+        if where in kernels:
+            yield from _effects(dataset, protocol, where, kernels[where], certified_table())
 
 
 def section(effect: pd.DataFrame) -> str:

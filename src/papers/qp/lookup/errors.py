@@ -15,21 +15,19 @@ import numpy as np
 
 from papers.evidence import render
 from papers.evidence.render import Column, text
-from papers.evidence.verification.outcome import SCRATCH, outcome_of
 from papers.qp.lookup import paper_table
-from papers.qp.rerun import certified_table
+from papers.qp.repeat import certified_table
 from tilted import likelihoods
 from tilted.projections import table as lookup
 from tilted.projections.moments import TableGrid, kl, wasserstein
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any, TypeVar
 
     import pandas as pd
 
-    from papers.evidence.verification.outcome import Context
-    from papers.qp.rerun import Made
+    from papers.core.study import Row
     from tilted.likelihoods.contract import Likelihood
     from tilted.projections.moments import Projection
 
@@ -49,8 +47,7 @@ sigma^2 is; ``build_seconds``: for the paper's table projected from some rows.""
 
 ALLOWED, SMALLEST, POINTS = 1e-4, 1e-8, 0.0025
 """Allowed differences of a repeated row. An error may change by `ALLOWED` of itself, or of `SMALLEST`
-(rounding decides smaller ones), and a share of points by `POINTS`. Differences are multiples of
-the allowed ones."""
+(rounding decides smaller ones), and a share of points by `POINTS`."""
 
 TITLE = "Lookup tables of the Wasserstein projection"
 LEGEND = """\
@@ -151,13 +148,13 @@ def _errors(result: Projection, exact: Projection, ep: Projection) -> dict[str, 
     }
 
 
-def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Repeat the errors of rows; times and sizes are not compared (`outcome.Again`)."""
-    for line in lines.to_dict("records"):
+def repeat(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield rows with their errors measured again; times are not."""
+    for line in rows.to_dict("records"):
         name, points = line["likelihood"], line["points"]
         arguments, exact, gap = _exact(name, line["y"], line["region"], points)
         result = _projections(name, certified_table())[line["projection"]](*arguments)
-        yield line, [outcome_of(SCRATCH, _departures(line, _errors(result, exact, gap)), 1.0)]
+        yield {**line, **_errors(result, exact, gap)}
 
 
 @functools.lru_cache(maxsize=2)
@@ -166,11 +163,9 @@ def _exact(name: str, y: int, region: str, points: int) -> tuple[Arguments, Proj
     return arguments, _by_quadrature(*arguments), kl(*arguments)
 
 
-def _departures(line: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, float]:
-    """Return differences in multiples of the allowed ones."""
-    scales = {name: ALLOWED * max(line[name], SMALLEST) for name in ("error_max", "error_median")}
-    scales["above_gap"] = POINTS
-    return {name: (made[name] - line[name]) / scale for name, scale in scales.items()}
+def allowed(name: str) -> Callable[[Row], float]:
+    """Return the function that says how far an error measured again may be from the recorded one."""
+    return lambda row: ALLOWED * max(float(row[name]), SMALLEST)
 
 
 def _size(n_bytes: int) -> str:

@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence.verification.again import compared
-from papers.evidence.verification.outcome import FIXED
 from papers.qp import fits
 from papers.qp.nearer.laplace import laplace
-from papers.qp.rerun import loaded
+from papers.qp.repeat import loaded
 from papers.qp.truth.experiment import PROTOCOL, approximated
 from tilted import api
 from tilted.corrections.marginals import GRADES, SAMPLED
@@ -28,14 +26,12 @@ from tilted.inference.pep import power_rule
 from tilted.likelihoods.probit import Probit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     import pandas as pd
 
     from papers.data import Dataset, Split
-    from papers.evidence.verification.outcome import Context
-    from papers.qp.rerun import Made
     from tilted.kernels.squared_exponential import SquaredExponential
 
 POWER_EP, LAPLACE = "pep", "laplace"
@@ -99,12 +95,12 @@ def run(dataset: Dataset, seed: int, fold: int, kernel: SquaredExponential) -> I
         }
 
 
-def fit_line(record: dict[str, Any]) -> list[dict[str, Any]]:
+def fit_line(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row of a record in the study of fits."""
-    return [{name: record[name] for name in FIT_COLUMNS}]
+    return {name: record[name] for name in FIT_COLUMNS}
 
 
-def latent_lines(record: dict[str, Any]) -> list[dict[str, Any]]:
+def latent_lines(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of a record in the study of latents."""
     columns = record["latents"]
     return [
@@ -182,15 +178,9 @@ def _of_laplace(ep: api.Fit, points: Split) -> Answer:
     return Answer(log_evidence, mean, variance, density, at_mode - began, time.process_time() - at_mode)
 
 
-def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Repeat rows of one data set, at the recorded hyperparameters."""
-    dataset = loaded(lines.iloc[0]["dataset"], PROTOCOL, context.mirror)
-    done: dict[tuple[int, int], dict[str, dict[str, Any]]] = {}
-    for line in lines.to_dict("records"):
-        where = line["seed"], line["fold"]
-        if where not in done:
-            records = run(dataset, *where, fits.kernel_at(line))
-            done[where] = {record["method"]: fit_line(record)[0] for record in records}
-        today = {**done[where][line["method"]]}
-        del today["latent_seconds"]
-        yield line, [compared(FIXED, context.study, line, today)]
+def repeat(rows: pd.DataFrame, mirror: str | None) -> Iterator[dict[str, Any]]:
+    """Yield the records of the splits of rows of one data set, at the recorded hyperparameters."""
+    dataset = loaded(rows.iloc[0]["dataset"], PROTOCOL, mirror)
+    for (seed, fold), of_split in rows.groupby(["seed", "fold"], sort=False):
+        kernel = fits.kernel_at(of_split.iloc[0].to_dict())
+        yield from run(dataset, int(seed), int(fold), kernel)

@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.core.study import RUN
-from papers.evidence import records
+from papers.evidence import records, standing
 from papers.evidence.spans import spans
-from papers.evidence.verification import standing
 from papers.qp import published
 from papers.qp.lines import FAILED, OK, clause_of, n_folds, reason_class
 from papers.qp.paired import EQUAL as AT_QPS
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.evidence.runs import Run
-    from papers.evidence.verification.standing import Group
+    from papers.evidence.standing import Group
     from papers.qp.published import Printed
 
 FIELDS = {"TE": ("test_error", 100.0), "NTLL": ("ntll", 1000.0)}
@@ -70,7 +69,7 @@ class Summary:
     runs : dict
         Run of a record -> its row of ``runs.csv``.
     groups : list of Group
-        Repeated records (`papers.evidence.verification.standing`).
+        Repeated records (`papers.evidence.standing`).
     """
 
     fits: pd.DataFrame

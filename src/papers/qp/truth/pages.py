@@ -166,7 +166,7 @@ def write_markdown(
 ) -> Path:
     """Write the summary as Markdown that is legible as plain text, with the sampler's diagnostics.
 
-    ``note`` has lines about repeated records (`papers.evidence.verification.standing.note`).
+    ``note`` has lines about repeated records (`papers.evidence.standing.note`).
     """
     lines = [f"# {TITLE}", "", *LEGEND.splitlines(), "", *([*note, ""] if note else [])]
     for half, name in (("test", "Test latents"), ("train", "Training latents")):

@@ -1,40 +1,129 @@
-"""Records of ground truth, a JSON file for each split: read with checksums, folded in, repeated in part.
+"""Ground truth as rows: `TRUTH`, a split a row, and `TRUTH_LATENTS`, a latent a row.
 
-Sampling the exact posterior takes half an hour, inference takes seconds. `again` therefore repeats only EP,
-QP and VB, at the recorded hyperparameters, one row for each method.
+Sampling the exact posterior takes half an hour, inference takes seconds. `repeat` therefore repeats only EP,
+QP and VB, at the recorded hyperparameters, and keeps the recorded truth beside them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from papers.core.study import RUN
-from papers.evidence import files, records, runs, store
-from papers.evidence.merge import stamp_of
-from papers.evidence.runs import Run
-from papers.evidence.store import RecordError
-from papers.evidence.verification.outcome import FIXED, outcome_of
+from papers.core.study import EXACT, Float, Integer, Study, Text, ordered_text
+from papers.evidence import records
 from papers.qp import fits
-from papers.qp.published import FOLDS, ROWS, truth_file
-from papers.qp.rerun import loaded
-from papers.qp.truth.experiment import DIGITS, METHODS, PROTOCOL, approximations
+from papers.qp.published import ROWS
+from papers.qp.repeat import loaded
+from papers.qp.truth.experiment import METHODS, PROTOCOL, approximations
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
 
     import pandas as pd
 
-    from papers.evidence.verification.outcome import Context
-    from papers.qp.rerun import Made
+    from papers.core.study import Row, Source
 
-FOLDER, SUFFIX = "qp/truth", ".json.gz"
-TOLERANCE = 1e-6
-"""Differences beyond a unit of the last digit are relative: of means to the larger of mean and standard
-deviation, of log densities to the larger of these and a nat; those of the evidence are in nats."""
+SPLIT = ("dataset", "seed", "fold")
+PARTS = ("train", "test")
+SIZES = ("n_train", "n_latents", "n_test")
+SAMPLED = ("mean", "variance", "se_mean", "se_variance", "effective_size", "log_density", "se_log_density")
+"""Columns of the exact posterior; log densities are those of test targets."""
+APPROXIMATED = ("mean", "variance", "log_density")
+DENSITY = "log_density"
+
+
+def repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
+    """Repeat the approximations of recorded splits of one data set, beside the recorded truth."""
+    dataset = loaded(rows.iloc[0]["dataset"], PROTOCOL, source.mirror)
+    wanted = {tuple(row[name] for name in SPLIT) for row in rows.to_dict("records")}
+    for record in read(source.folder):
+        if tuple(record[name] for name in SPLIT) in wanted:
+            kernel = fits.kernel_at(record["hyperparameters"])
+            made = approximations(dataset, kernel, record["seed"], record["fold"])
+            yield from rows_of({**record, "methods": made})
+
+
+_KEYS = {"dataset": ordered_text(list(ROWS)), **dict.fromkeys(("seed", "fold"), Integer())}
+
+TRUTH = Study(
+    "qp/truth.csv",
+    {
+        **_KEYS,
+        **dict.fromkeys(SIZES, Integer()),
+        **dict.fromkeys(("variance", "lengthscale"), Float(EXACT)),
+        **dict.fromkeys(("log_evidence", "se_log_evidence"), Float(EXACT, compared=False)),
+        **{f"log_evidence_{method}": Float(EXACT, tolerance=0.01) for method in METHODS},
+        "details": Text(compared=False),
+    },
+    key=SPLIT,
+    order=SPLIT,
+    group=("dataset",),
+    together=SPLIT,
+    seconds=10.0,
+    repeat=repeat,
+)
+"""``details`` has the diagnostics of the sampler as JSON."""
+
+TRUTH_LATENTS = Study(
+    "qp/truth_latents.csv.gz",
+    {
+        **_KEYS,
+        "part": ordered_text(PARTS),
+        "point": Integer(),
+        **dict.fromkeys(SAMPLED, Float(EXACT, compared=False)),
+        **{f"{name}_{method}": Float(EXACT, tolerance=1e-3) for method in METHODS for name in APPROXIMATED},
+    },
+    key=(*SPLIT, "part", "point"),
+    order=(*SPLIT, "part", "point"),
+    unit=SPLIT,
+    checks=lambda frame: ((~(frame["variance"] > 0), "a variance is not positive"),),
+)
+
+
+def rows_of(record: Mapping[str, Any]) -> Iterator[tuple[Study, dict[str, Any]]]:
+    """Yield the rows of a record of ground truth (`papers.qp.truth.experiment.run`)."""
+    truth, methods = record["truth"], record["methods"]
+    shared = {name: record[name] for name in (*SPLIT, "run") if name in record}
+    details = {name: value for name, value in truth.items() if name not in (*PARTS, *_EVIDENCE, *_DENSITIES)}
+    details |= {part: {name: truth[part][name] for name in _CHAINS} for part in PARTS}
+    yield (
+        TRUTH,
+        {
+            **shared,
+            **{name: record[name] for name in SIZES},
+            **record["hyperparameters"],
+            **{name: truth[name] for name in _EVIDENCE},
+            **{f"log_evidence_{method}": made["log_evidence"] for method, made in methods.items()},
+            "details": json.dumps(details),
+        },
+    )
+    for part in PARTS:
+        columns = _columns(truth, part, SAMPLED)
+        for method, made in methods.items():
+            columns |= {
+                f"{name}_{method}": values for name, values in _columns(made, part, APPROXIMATED).items()
+            }
+        for point, values in enumerate(zip(*columns.values(), strict=True)):
+            yield (
+                TRUTH_LATENTS,
+                {**shared, "part": part, "point": point, **dict(zip(columns, values, strict=True))},
+            )
+
+
+_EVIDENCE, _DENSITIES = ("log_evidence", "se_log_evidence"), ("log_density", "se_log_density")
+_CHAINS = ("r_hat_max", "bulk_size_min")
+
+
+def _columns(said: Mapping[str, Any], part: str, names: Iterable[str]) -> dict[str, list[float | None]]:
+    """Return the numbers of a part's latents; targets of training points have no densities."""
+    n = len(said[part]["mean"])
+    absent: list[float | None] = [None] * n
+    return {
+        name: (said[name] if part == "test" else absent) if name in _DENSITIES else said[part][name]
+        for name in names
+    }
 
 
 def read(folder: str | Path) -> list[dict[str, Any]]:
@@ -43,126 +132,40 @@ def read(folder: str | Path) -> list[dict[str, Any]]:
     Raises
     ------
     RecordError
-        A damaged file, one with the record of another data set, or of a run that is not its own; it is named.
+        A damaged file; it is named.
     """
-    files.finished(folder)
-    runs = records.read_runs(folder)
-    names = [f"{FOLDER}/{truth_file(name, split)}" for name in ROWS for split in range(FOLDS)]
-    present = {f"{FOLDER}/{path.name}" for path in Path(folder, FOLDER).glob(f"*{SUFFIX}")}
-    listed = records.sums(folder)
-    present |= {name for name in listed if name.startswith(f"{FOLDER}/")}
-    strange = sorted(present.difference(names))
-    if strange:
-        raise RecordError(f"{Path(folder, strange[0])}: no data set of the paper's table, or no split of it")
-    contents = {name: records.content_if_any(folder, name, listed) for name in names if name in present}
-    return [
-        _record(Path(folder, name), name, data, runs) for name, data in contents.items() if data is not None
-    ]
+    latents = dict(iter(records.load(TRUTH_LATENTS, folder).groupby(list(SPLIT), sort=False)))
+    rows = records.load(TRUTH, folder).to_dict("records")
+    return [_record(row, latents[tuple(row[name] for name in SPLIT)]) for row in rows]
 
 
-def _record(path: Path, name: str, data: bytes, known: Mapping[str, Run]) -> dict[str, Any]:
-    record = _single(store.decoded(data, path), path)
-    run = known.get(record[RUN])
-    if run is None or run.study != name:
-        raise RecordError(f"{path}: run '{record[RUN]}' is {f'of {run.study}' if run else 'not known'}")
-    return record
+def _record(row: Row, latents: pd.DataFrame) -> dict[str, Any]:
+    """Return the record that `rows_of` has made rows of."""
+    parts = {part: latents[latents["part"] == part] for part in PARTS}
 
+    def moments(names: Iterable[str], end: str = "") -> dict[str, Any]:
+        of_part = {
+            part: {name: frame[name + end].tolist() for name in names if name not in _DENSITIES}
+            for part, frame in parts.items()
+        }
+        return of_part | {name: parts["test"][name + end].tolist() for name in names if name in _DENSITIES}
 
-def _single(content: list[dict[str, Any]], path: Path) -> dict[str, Any]:
-    """Return the only record of a file, whose name must state its split; `RecordError` names the file."""
-    if len(content) != 1:
-        raise RecordError(f"{path}: {len(content)} records of ground truth")
-    record = content[0]
-    name = f"{record.get('dataset')} {record.get('protocol')}"
-    if record.get("protocol") != PROTOCOL or path.name != truth_file(record["dataset"], split_of(record)):
-        raise RecordError(f"{path}: the record of {name} does not belong here")
-    return record
+    details = json.loads(row["details"])
+    truth = moments(SAMPLED)
+    for part in PARTS:
+        truth[part] |= details.pop(part)
+    return {
+        **{name: row[name] for name in (*SPLIT, *SIZES)},
+        "protocol": PROTOCOL,
+        "hyperparameters": {name: row[name] for name in ("variance", "lengthscale")},
+        "methods": {
+            method: {"log_evidence": row[f"log_evidence_{method}"], **moments(APPROXIMATED, f"_{method}")}
+            for method in METHODS
+        },
+        "truth": {**{name: row[name] for name in _EVIDENCE}, **truth, **details},
+    }
 
 
 def split_of(record: Mapping[str, Any]) -> int:
     """Return the number of a record's split: the fold of seed 0, or the seed if there are no folds."""
     return int(record["seed"] + record["fold"])
-
-
-def lines(folder: str | Path) -> pd.DataFrame:
-    """Return a row for each (data set, split, method), with the run of its record."""
-    import pandas as pd
-
-    listed = [
-        (record["dataset"], str(split_of(record)), method, record[RUN])
-        for record in read(folder)
-        for method in METHODS
-    ]
-    return pd.DataFrame(listed, columns=["dataset", "split", "method", RUN])
-
-
-def fold_in(paths: Iterable[str | Path], folder: str | Path) -> list[str]:
-    """Fold files of one record each (`truth_file`) into a folder of records; return the names of new ones.
-
-    A record of an earlier day than the recorded one is skipped.
-
-    Raises
-    ------
-    RecordError
-        A damaged file, or one with the record of another data set; nothing is written then.
-    """
-    by_path = {}
-    for path in map(Path, paths):
-        by_path[path] = _single(store.read_records(path), path)
-    contents, fresh = {}, []
-    with files.alone(folder):
-        runs = records.read_runs(folder)
-        had = {run.study: run for run in runs.values()}
-        for path, record in by_path.items():
-            name, stamp = f"{FOLDER}/{path.name}", stamp_of(record, path)
-            old = had.get(name)
-            run = _run(name, stamp, record)._replace(replaced=int(old is not None))
-            if run.run not in runs and (old is None or run.date >= old.date):
-                contents[name] = store.encoded([{**record, RUN: run.run}], path)
-                fresh.append(run)
-        records.save(folder, {}, fresh, contents)
-    return list(contents)
-
-
-def _run(name: str, stamp: Mapping[str, str], record: Mapping[str, Any]) -> Run:
-    identity = runs.content_hash([name, [stamp[field] for field in runs.STAMP], record])[:8]
-    seconds = sum(record["truth"]["seconds"].values())
-    commit, version, protocol, environment, date = (stamp[field] for field in runs.STAMP)
-    return Run(f"{date}-{identity}", name, commit, version, protocol, environment, date, seconds, 1)
-
-
-def again(lines: pd.DataFrame, context: Context) -> Made:
-    """Repeat approximations of one data set (`papers.evidence.verification.outcome.Again`)."""
-    recorded = {(record["dataset"], str(split_of(record))): record for record in read(context.folder)}
-    today: dict[tuple[str, str], dict[str, Any]] = {}
-    for line in lines.to_dict("records"):
-        of, method = (line["dataset"], line["split"]), line["method"]
-        record = recorded[of]
-        if of not in today:
-            kernel = fits.kernel_at(record["hyperparameters"])
-            dataset = loaded(line["dataset"], PROTOCOL, context.mirror)
-            today[of] = approximations(dataset, kernel, record["seed"], record["fold"])
-        compared = differences(record["methods"][method], today[of][method])
-        yield line, [outcome_of(FIXED, compared, TOLERANCE)]
-
-
-def differences(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, float]:
-    """Return the largest differences of two approximations in `TOLERANCE` units; infinite if sizes differ."""
-    density = np.asarray(recorded["log_density"])
-    largest = {
-        "log_evidence": abs(made["log_evidence"] - recorded["log_evidence"]),
-        "log_density": _largest(density, made["log_density"], np.maximum(1.0, np.abs(density))),
-    }
-    for half in ("train", "test"):
-        mean, variance = (np.asarray(recorded[half][name]) for name in ("mean", "variance"))
-        scale = np.maximum(np.abs(mean), np.sqrt(variance)) if mean.shape == variance.shape else mean
-        largest[f"{half} variance"] = _largest(variance, made[half]["variance"], variance)
-        largest[f"{half} mean"] = _largest(mean, made[half]["mean"], scale)
-    return largest
-
-
-def _largest(recorded: np.ndarray, made: list[float], scale: np.ndarray) -> float:
-    if recorded.shape != np.shape(made) or recorded.shape != scale.shape:
-        return np.inf
-    last_digit = 10.0 ** (np.floor(np.log10(np.maximum(np.abs(recorded), 1e-300))) - DIGITS + 1)
-    return float(np.max(np.maximum(0.0, np.abs(recorded - made) - last_digit) / scale))

@@ -1,0 +1,154 @@
+"""What repeated rows say beside the same rows of the record: a claim's numbers, or means."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from papers.core.comparison import Agreement, compare_frames
+from papers.core.study import RUN
+from papers.evidence import records
+from papers.evidence.repeat import beside
+from papers.evidence.runs import CHECKOUT
+from papers.evidence.verdicts import MISSING, SHOWN
+from papers.reproduce.names import ARTIFACTS, CLAIM, TABLE
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+    from papers.core.study import Study
+    from papers.evidence.repeat import Repeated
+    from papers.evidence.verdicts import Finding, Line
+    from papers.reproduce.names import Target
+
+    Frames = Mapping[Study, pd.DataFrame]
+
+PUBLISHED = CHECKOUT / "data" / "published"
+SMALL = 1e-3
+"""Difference of a statistic that never matters: it is the tolerance of scores."""
+SCORES = ("test_error", "ntll")
+
+
+class Statistic(NamedTuple):
+    """A number computed on the repeated rows and on the same rows of the record.
+
+    Attributes
+    ----------
+    name : str
+    repeated, record : float
+    allowed : float
+        Half the width of its 95 % interval on these rows of the record, at least `SMALL`.
+    """
+
+    name: str
+    repeated: float
+    record: float
+    allowed: float
+
+    @property
+    def agrees(self) -> bool:
+        """Test if both numbers agree within the interval."""
+        return abs(self.repeated - self.record) <= self.allowed
+
+
+class Pairs(NamedTuple):
+    """The same rows, recorded and repeated, by study; how many were lost; how single rows agree."""
+
+    recorded: Frames
+    repeated: Frames
+    lost: int
+    agreements: Mapping[Study, Agreement]
+
+
+def paired(chosen: Frames, repeated: Repeated, folder: Path) -> Pairs:
+    """Set repeated rows, and those of other studies that came with them, beside the recorded ones."""
+    recorded, made, lost, agreements = {}, {}, 0, {}
+    for study, rows in repeated.rows.items():
+        if not rows:
+            continue
+        if study.key:
+            among = chosen.get(study)
+            before, after, gone = beside(study, records.load(study, folder) if among is None else among, rows)
+            recorded[study], made[study] = before, after
+            if among is not None:
+                lost += gone
+            agreements[study] = compare_frames(study, before, after)
+        else:  # rows without names, such as variances: whole units are set beside each other
+            made[study] = study.frame({**row, RUN: ""} for row in rows)
+            unit = list(study.unit)
+            units = made[study][unit].drop_duplicates()
+            recorded[study] = records.load(study, folder).merge(units, on=unit)[list(study.types)]
+    return Pairs(recorded, made, lost, agreements)
+
+
+def statistics(target: Target, pairs: Pairs) -> list[Statistic]:
+    """Return the numbers of a target, computed on these rows from both sides."""
+    if target.kind == CLAIM:
+        return list(_of_claim(target, pairs))
+    return list(_of_table(pairs)) if target.kind == TABLE else []
+
+
+def _of_claim(target: Target, pairs: Pairs) -> Iterator[Statistic]:
+    sides = []
+    for frames in (pairs.recorded, pairs.repeated):
+        with tempfile.TemporaryDirectory() as folder:
+            records.put(folder, {study: frame.to_dict("records") for study, frame in frames.items()})
+            found = findings(target, Path(folder))
+        sides.append({(one.protocol, line.row, line.quantity): line for one in found for line in _lines(one)})
+    record, repeated = sides
+    for name in record.keys() & repeated.keys():
+        line, again = record[name], repeated[name]
+        if math.isfinite(line.effect) and math.isfinite(again.effect):
+            half = (line.sample.high - line.sample.low) / 2
+            allowed = max(SMALL * max(1.0, abs(line.effect)), half if math.isfinite(half) else 0.0)
+            protocol, row, quantity = name
+            yield Statistic(
+                f"{protocol}, {row}: {quantity} ({line.unit})", again.effect, line.effect, allowed
+            )
+
+
+def _lines(finding: Finding) -> list[Line]:
+    return [line for line in finding.blocks[0].lines if line.sample.status not in (SHOWN, MISSING)]
+
+
+def findings(target: Target, folder: Path) -> list[Finding]:
+    """Judge the claims of a target from a folder of results."""
+    return ARTIFACTS[target.paper].findings(folder, PUBLISHED, target.claims)
+
+
+def _of_table(pairs: Pairs) -> Iterator[Statistic]:
+    """Yield the means of the scores of each data set and method."""
+    for study, recorded in pairs.recorded.items():
+        if not study.key:
+            continue
+        for (protocol, dataset, method), rows in recorded.groupby(["protocol", "dataset", "method"]):
+            again = pairs.repeated[study].loc[rows.index]
+            for score in SCORES:
+                before, after = rows[score].to_numpy(float), again[score].to_numpy(float)
+                half = 1.96 * float(before.std()) / math.sqrt(len(before))
+                name = f"{protocol}, {dataset}, {method}: mean {score}"
+                yield Statistic(name, float(after.mean()), float(before.mean()), max(SMALL, half))
+
+
+def committed_verdicts(target: Target) -> dict[str, dict[str, str]]:
+    """Return the verdicts of the committed audit on a target's claims: claim -> protocol -> verdict."""
+    import pandas as pd
+
+    audit = pd.read_csv(CHECKOUT / "tables" / "audit.csv").to_dict("records")
+    return {
+        name: {row["protocol"]: row["verdict"] for row in audit if row["id"] == name}
+        for name in target.claims
+    }
+
+
+def verdicts(target: Target, folder: Path) -> dict[str, dict[str, str]]:
+    """Return today's verdicts on a target's claims from a folder of results."""
+    found: dict[str, dict[str, Any]] = {name: {} for name in target.claims}
+    for finding in findings(target, folder) if target.claims else []:
+        found[finding.id][finding.protocol] = finding.verdict
+    return found
