@@ -192,7 +192,7 @@ class Study:
     together : tuple of str
         Columns whose rows are repeated together, since claims compare them; the key by default.
     seconds : float
-        Processor seconds that repeating a row takes, where no column says so.
+        Processor seconds that repeating a row takes, where the column ``seconds`` does not say so.
     repeat : callable, optional
         (rows, `Source`) -> pairs of a study and a row: these rows repeated, and rows of other studies that
         come with them. Raises `papers.evidence.files.MissingData` if the data are not to be had.

@@ -36,9 +36,9 @@ class Repeated(NamedTuple):
 
 def seconds_of(study: Study, rows: pd.DataFrame) -> np.ndarray:
     """Return the processor seconds [N] that repeating rows is expected to take."""
-    if "seconds" in rows:
-        return rows["seconds"].fillna(0.0).to_numpy(float)
-    return np.full(len(rows), study.seconds)
+    if study.seconds or "seconds" not in rows:
+        return np.full(len(rows), study.seconds)
+    return rows["seconds"].fillna(0.0).to_numpy(float)
 
 
 def repeat(
@@ -83,9 +83,9 @@ def repeat(
     finished = run(delayed(_make)(piece, source) for piece in left)
     for name, made, reason in tqdm(finished, "repeating", len(left), unit="block", leave=False):
         add(made)
-        if reason:
+        if reason and reason not in result.missing:
             result.missing.append(reason)
-        elif kept is not None:
+        if kept is not None and not reason:
             with kept.open("a", encoding="utf-8") as file:
                 file.write(json.dumps([name, made], default=lambda value: value.item()) + "\n")
     return result

@@ -167,6 +167,7 @@ EXACT: Study = Study(
     group=("flips",),
     kind="chaotic",  # the truth is sampled by Markov chains
     together=("flips", "split"),
+    seconds=60.0,
     repeat=lambda rows, source: _each(repeat.repeat_exact(rows), lambda row: [(EXACT, row)]),
 )
 BOUNDARY: Study = Study(

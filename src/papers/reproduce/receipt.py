@@ -74,11 +74,11 @@ class Receipt:
     @cached_property
     def failures(self) -> list[str]:
         """Why the receipt fails, a sentence each; none if it does not."""
-        found = [*self.damage, *self.missing]
+        found = [*self.damage, *(self.missing if not self.statuses else [])]
         must = [status for status in self.statuses if status != CHAOTIC]
         elsewhere = sum(status in (BETTER, WORSE) for status in must)
         different = must.count(DIFFERENT)
-        if self.pairs.lost:
+        if self.pairs.lost and not self.missing:
             found.append(f"{counted(self.pairs.lost, 'row')} were not made again")
         if elsewhere > ELSEWHERE * len(must):
             found.append(f"{elsewhere} of {len(must)} searches ended in another optimum")
@@ -184,6 +184,7 @@ class Receipt:
         if self.statuses == [] and not self.sample.rows:
             lines = lines[:2]
         lines += [f"- {line}" for line in self.failures[1:]]
+        lines += [f"- not repeated: {line}" for line in self.missing if line not in self.failures]
         if cells:
             lines += ["", *grid(("On these rows", "repeated", "record", "may differ by"), "lrrr", cells)]
         left = len(self.statistics) - len(shown)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from papers.core.study import EXACT, Float, Integer, Study, Text, ordered_text
+from papers.core.study import EXACT, Float, Integer, Study, Text, ordered_text, seconds
 from papers.evidence import records
 from papers.qp import fits
 from papers.qp.published import ROWS
@@ -55,6 +55,7 @@ TRUTH = Study(
         **dict.fromkeys(("variance", "lengthscale"), Float(EXACT)),
         **dict.fromkeys(("log_evidence", "se_log_evidence"), Float(EXACT, compared=False)),
         **{f"log_evidence_{method}": Float(EXACT, tolerance=0.01) for method in METHODS},
+        "seconds": seconds(),
         "details": Text(compared=False),
     },
     key=SPLIT,
@@ -96,6 +97,7 @@ def rows_of(record: Mapping[str, Any]) -> Iterator[tuple[Study, dict[str, Any]]]
             **record["hyperparameters"],
             **{name: truth[name] for name in _EVIDENCE},
             **{f"log_evidence_{method}": made["log_evidence"] for method, made in methods.items()},
+            "seconds": sum(truth["seconds"].values()),
             "details": json.dumps(details),
         },
     )
