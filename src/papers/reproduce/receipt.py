@@ -130,8 +130,10 @@ class Receipt:
     def effort(self) -> str:
         """Return what was repeated, by which environment."""
         n = sum(map(len, self.sample.rows.values()))
+        others = len(self.statuses) - n
+        with_them = f" and {others:,} that come with them" if others > 0 else ""
         return (
-            f"Repeated: {n:,} of {self.sample.recorded:,} rows, drawn with seed {self.seed}, "
+            f"Repeated: {n:,} of {self.sample.recorded:,} rows{with_them}, drawn with seed {self.seed}, "
             f"in {self.wall:.0f} s ({', '.join(runs.blas())})."
         )
 

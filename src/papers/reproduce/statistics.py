@@ -53,7 +53,7 @@ class Statistic(NamedTuple):
     @property
     def agrees(self) -> bool:
         """Test if both numbers agree within the interval."""
-        return abs(self.repeated - self.record) <= self.allowed
+        return bool(abs(self.repeated - self.record) <= self.allowed)
 
 
 class Pairs(NamedTuple):
