@@ -4,7 +4,8 @@
 
 ``OLD_RESULTS`` is the folder ``results`` of the last commit with the long file (4cd641c2). A check counts if
 it is the last of its row and way, and if the row is still of the run that was checked. A row that was
-repeated in two ways counts once: it differs if it differed in one of them.
+repeated in two ways counts once: it differs if it differed in one of them. So does a split of the ground
+truth, of which the long file has a row a method.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ def summarise(
     last = {(check["study"], check["group"], check["fit"], check["how"]): check for check in checks}
     by_row = defaultdict(list)
     for (study, group, fit, _), check in last.items():
-        if current.get((study, group, fit), ("", ""))[1] == check["run"]:
-            by_row[study, group, fit].append(check)
+        today, run = current.get((study, group, fit), ("", ""))
+        if run == check["run"]:
+            name = ("qp/truth.csv", fit.rpartition("method=")[0]) if study == TRUTH else (study, fit)
+            by_row[today, *name].append(check)
     by_day = defaultdict(list)
-    for name, ways in by_row.items():
+    for (group, study, _), ways in by_row.items():
         latest = max(ways, key=lambda check: check["date"])
-        study = "qp/truth.csv" if name[0] == TRUTH else name[0]
-        day = study, current[name][0], latest["date"], latest["commit"], latest["environment"]
-        by_day[day].append(ways)
+        by_day[study, group, latest["date"], latest["commit"], latest["environment"]].append(ways)
     return [_summary(day, rows) for day, rows in sorted(by_day.items())]
 
 

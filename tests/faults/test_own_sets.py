@@ -8,8 +8,7 @@ import yaml
 
 from papers import configuration, data
 from papers.data import regression
-from papers.evidence import jobs, records
-from papers.evidence.verification import standing
+from papers.evidence import jobs, records, standing
 from papers.pep.records import REGRESSION
 from papers.qp.records import FITS
 
@@ -59,15 +58,13 @@ def run(found):
     for path, job in found.jobs.items():
         if path not in found.reused:
             name = job.parameters["dataset"]
-            load = data.load if job.record == "compact" else regression.load
+            load = data.load if job.kind == "qp_fit" else regression.load
             standard = Path(job.files["data"])
             data.write_standard(load(name, home="data"), standard)
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             inputs = {"data": str(standard)}
             jobs.make(path, job.function, job.parameters, inputs, "log", job.choices, job.key)
-    for name, record in found.records.items():
-        if paths := found.paths(name):
-            jobs.named(record.function)(paths, "results", **record.parameters)
+    records.collect(found.paths(), "results")
     evidences = records.load(FITS["as-released"], "results")["log_evidence"]
     errors = records.load(REGRESSION, "results")["smse"]
     return list(evidences), list(errors)

@@ -63,7 +63,7 @@ def test_any_damage_of_any_committed_record_is_named(repository, tmp_path):
         path.write_bytes(whole)
         assert records.content(tmp_path, name) == whole
     assert found == 10 * len(listed) > 200
-    assert records.wrong(tmp_path) == []
+    assert records.damaged(tmp_path) == []
 
 
 @pytest.mark.parametrize("folder", ["results", "figures"])

@@ -5,9 +5,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from papers import configuration
-from papers.evidence import jobs
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -25,19 +22,3 @@ def added_sets(tmp_path, monkeypatch):
     registry["sets"] = {"pumps_2": pumps, "calls": described("counts"), "springs": described("regression")}
     (tmp_path / "sources.yaml").write_text(yaml.safe_dump(registry), encoding="utf-8")
     monkeypatch.setenv("TILTED_DATA", str(tmp_path))
-
-
-def fold_everything(fits, results):
-    changes = {}
-    for record in configuration.records({}):
-        folders = [fits / folder for folder in record.folders]
-        paths = [str(path) for folder in folders for path in sorted(folder.rglob("*.jsonl.gz"))]
-        if paths:
-            changes |= jobs.named(record.function)(paths, results, **record.parameters)
-    return changes
-
-
-@pytest.fixture(scope="session")
-def fold_in():
-    """Function that folds everything below a folder of fits into the records; what changed, by file."""
-    return fold_everything

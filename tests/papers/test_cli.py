@@ -14,8 +14,7 @@ import yaml
 from papers.__main__ import RUN, main
 from papers.arguments import STUDIES, VERBS, parser
 from papers.evidence import records, runs, store
-from papers.evidence.verification import verified
-from papers.evidence.verification.outcome import Outcome
+from papers.evidence.verify import Result, Selection
 from papers.pep import reads
 from papers.pesc.records import ACCURACY, REGRET
 from papers.qp import cell
@@ -99,8 +98,8 @@ def test_plain_output_is_readable(capsys):
         ("records --fits nowhere", "no fit records (*.jsonl.gz) in nowhere; `make paper` makes them"),
         ("plan --config nowhere.yaml", "no file nowhere.yaml here: go to a checkout of the"),
         ("check --records nowhere", "no SHA256SUMS in nowhere"),
-        ("verify --records nowhere", "no records to make again in nowhere: go to a checkout"),
-        ("verify --records nowhere --datasets yacht", "no records to make again in nowhere"),
+        ("verify --records nowhere", "no row to repeat in nowhere: is it the folder of records"),
+        ("verify --records nowhere --datasets yacht", "no row to repeat in nowhere"),
         ("tables --records nowhere", "nowhere"),
         ("fit --dataset coal --hyperparameters noise=1,lengthscale=2", "takes variance=V"),
     ],
@@ -232,8 +231,8 @@ def searches(tmp_path):
         for name in problems:
             line = {"problem": name, "repeat": 0, "rule": "pesc", "evaluations": 5, "confident": True}
             record = {**line, "observed_gap": 0.5, "recommended_gap": None, "run": runs.stamp()}
-            store.write_records(tmp_path / f"fits/pesc/searches/5/{name}-0.jsonl.gz", [record])
-        return str(tmp_path / "fits")
+            store.write_records(tmp_path / f"data/fits/pesc/searches/5/{name}-0.jsonl.gz", [record])
+        return str(tmp_path / "data/fits")
 
     return write
 
@@ -243,73 +242,31 @@ def test_new_fits_are_folded_in_and_checked(searches, tmp_path, capsys):
     assert main(["records", "--fits", searches("gp"), "--records", folder]) == 0
     assert main(["records", "--fits", searches("gp", "gramacy"), "--records", folder]) == 0
     out = capsys.readouterr().out
-    assert out.splitlines()[1] == "pesc/regret.csv: 1 added, 0 replaced, 1 kept"
+    assert out.splitlines()[1] == "pesc/regret.csv: 1 added, 0 replaced, 1 the same"
     assert sorted(records.load(REGRET, folder)["problem"]) == ["gp", "gramacy"]
     assert main(["check", "--records", folder]) == 0
-    assert capsys.readouterr().out == "2 files, 2 lines: intact\n"
-
-
-def test_what_is_wrong_with_records_is_named(searches, tmp_path, capsys):
-    folder = tmp_path / "results"
-    main(["records", "--fits", searches("gp"), "--records", str(folder)])
-    path = folder / "pesc/regret.csv"
-    path.write_bytes(path.read_bytes().replace(b"0.5", b"0.4"))
-    assert main(["check", "--records", str(folder)]) == 1
-    assert "regret.csv: differs from its check sum" in capsys.readouterr().err
-    path.unlink()
-    assert main(["check", "--records", str(folder)]) == 1
-    assert "regret.csv" in capsys.readouterr().err
-
-
-@pytest.fixture
-def again(monkeypatch, tmp_path):
-    """Records of searches that are made again with another gap if their problem is gp; what was asked."""
-    asked = []
-
-    def verify(studies, folder, selection, mirror, jobs, tell):
-        asked.append((studies, selection, mirror, jobs))
-        frame = records.load(REGRET, folder)
-        lines = frame.to_dict("records")
-        outcomes = [Outcome("scratch", "no" if line["problem"] == "gp" else "yes", 0.1) for line in lines]
-        from papers.evidence.verification.verify import Result
-
-        checks = [verified.check(REGRET, *pair, runs.stamp()) for pair in zip(lines, outcomes, strict=True)]
-        return Result(checks, ["no raw data"] if mirror else [], [])
-
-    monkeypatch.setattr("papers.evidence.verification.verify.verify", verify)
-    return asked
+    assert capsys.readouterr().out == "2 files, 2 rows: intact\n"
 
 
 @pytest.mark.parametrize(
-    "problems, options, code",
-    [
-        (["gp"], "", 1),
-        (["gramacy"], "", 0),
-        (["gramacy"], "--mirror there", 1),
-    ],
+    "result, code",
+    [(Result([], [], []), 0), (Result([], ["x"], []), 1), (Result([], [], ["no raw data"]), 1)],
 )
-def test_verification_says_what_differs(searches, again, tmp_path, capsys, problems, options, code):
-    folder = str(tmp_path / "results")
-    main(["records", "--fits", searches(*problems), "--records", folder])
-    words = "--papers pesc --datasets gp --fits 3 --from-scratch 1 --new --jobs 2 --seed 4"
-    assert main(["verify", "--records", folder, *words.split(), *options.split()]) == code
-    (studies, selection, _, jobs) = again[0]
-    assert studies == [ACCURACY, REGRET] and jobs == 2
-    assert (selection.wanted, selection.fits) == ({"dataset": ["gp"]}, 3)
-    assert (selection.scratches, selection.seed, selection.new) == (1, 4, True)
+def test_verify_hands_on_what_was_asked_and_fails_if_anything_differs(result, code, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr("papers.evidence.verify.verify", lambda *given: asked.append(given) or result)
+    words = "--papers pesc --datasets gp --fits 3 --lacking --jobs 2 --seed 4 --mirror there"
+    assert main(["verify", "--records", "some", *words.split()]) == code
+    wanted = Selection({"dataset": ["gp"]}, fits=3, seed=4, lacking=True)
+    assert asked == [([ACCURACY, REGRET], "some", wanted, "there", 2)]
     out = capsys.readouterr().out
-    assert ("DIFFERS" in out) == ("gp" in problems) and ("NOT MADE AGAIN: no raw data" in out) == bool(
-        options
+    assert ("DIFFERS: x" in out, "NOT REPEATED: no raw data" in out) == (
+        bool(result.differences),
+        bool(result.missing),
     )
-
-
-def test_verification_is_of_every_paper_and_may_be_of_every_fit(searches, again, tmp_path):
-    folder = str(tmp_path / "results")
-    main(["records", "--fits", searches("gramacy"), "--records", folder])
-    main(["verify", "--records", folder, "--all"])
-    (studies, selection, _, _) = again[0]
-    assert selection.fits is None and selection.wanted == {} and not selection.new
-    assert {study.file.partition("/")[0] for study in studies} == {"qp", "pep", "rep", "pesc"}
+    main(["verify", "--all"])
+    studies, _, selection, *_ = asked[1]
+    assert selection == Selection({}, fits=None) and studies == records.studies()
 
 
 def test_the_plan_is_that_of_a_configuration(capsys):
@@ -346,7 +303,7 @@ COMP_WORDS=({words}); COMP_CWORD=$(({number} - 1)); _shtab_tilted; echo "${{COMP
     [
         ("tilted rep", {"reproduce"}),
         ("tilted reproduce REP-figure4", {"REP-figure4"}),
-        ("tilted reproduce PEP5 --sh", {"--share"}),
+        ("tilted reproduce PEP5 --fr", {"--fresh"}),
         ("tilted compare --task c", {"classification", "counts"}),
     ],
 )

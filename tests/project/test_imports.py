@@ -6,8 +6,6 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from papers.evidence.provenance import REGISTRIES
-
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 ORDER = {
     "tilted": [
@@ -148,29 +146,6 @@ def test_no_imports_go_in_circles():
     graph = {module: modules_of(source) - {module} for module, source in sources().items() if "." in module}
     assert cycle(graph) == []
     assert cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
-
-
-FINDERS = {
-    "tilted.__version__",
-    "tilted.inference.rule_of",
-    "tilted.likelihoods.get",
-    "tilted.likelihoods.names",
-}
-"""What a registry offers beside the names of modules."""
-
-
-def hidden(source):
-    """Names that a source imports from a registry, which are code that a closure would not hold."""
-    names = {name for name in imported(source) if name not in sources()}
-    return {name for name in names if name.rpartition(".")[0] in REGISTRIES} - FINDERS
-
-
-def test_nothing_is_hidden_from_the_closures():
-    """`tilted.fit` is found by name, and `tilted.kernels.White` by a file that closures leave out."""
-    assert {module: found for module, source in sources().items() if (found := hidden(source))} == {}
-    assert hidden("from tilted import fit, kernels, __version__") == {"tilted.fit"}
-    assert hidden("from tilted.kernels import White") == {"tilted.kernels.White"}
-    assert hidden("from tilted.kernels.squared_exponential import SquaredExponential") == set()
 
 
 def code_of(source):

@@ -99,7 +99,7 @@ def jobs_of(out):
 def test_every_kind_of_job_becomes_records(run):
     folder, out = run
     results = folder / "results" / "preview"
-    assert records.wrong(results) == []
+    assert records.damaged(results) == []
     fits = records.load(REGRESSION, results)[["split", "alpha", "m", "start"]]
     cells = (("0.5", 4, "data"), ("full", 0, "data"))
     assert sorted(map(tuple, fits.to_numpy().tolist())) == [
@@ -109,7 +109,7 @@ def test_every_kind_of_job_becomes_records(run):
     assert records.load(CLASSIFICATION, results)["dataset"].tolist() == ["banana"]
     assert sorted(records.load(POINTS, results)["set"].unique()) == [-1, 0]
     assert len(records.load(ACCURACY, results)) == 4
-    assert (results / "qp/truth/wine13.json.gz").is_file()
+    assert records.load(TRUTH, results)["dataset"].tolist() == ["wine13"]
     for run_of in records.read_runs(results).values():
         assert run_of.version and run_of.date and run_of.lines > 0
     (stamp,) = {tuple(r["run"]) for r in store.read_records(folder / "data/fits/pep-toy/00-00.jsonl.gz")}
@@ -306,7 +306,7 @@ def test_committed_rows_are_kept_beside_new_ones(kept, snakemake):
     with (folder / "tables/kept/qp_table1.csv").open(newline="") as stream:
         seeds = {(r["row"], r["method"]): r["n_seeds"] for r in csv.DictReader(stream)}
     assert seeds["Wine2", "qp"] == "1" and seeds["Mining", "ep"] == "2"
-    assert records.wrong(rows) == []
+    assert records.damaged(rows) == []
     assert "Nothing to be done" in snakemake(folder, config="config/kept.yaml")
     # asked for more, recorded fits reused: nothing but the third seed, although none of the files is there
     more = config.replace("seeds: 1, block: 2", "seeds: 3, block: 1")
@@ -338,7 +338,9 @@ def test_joining_that_fails_or_is_killed_is_done_again(kept, snakemake, ends, pl
     snakemake(folder, "qp_rows", config="config/kept.yaml", code=1)
     script.write_text(code, encoding="utf-8")
     snakemake(folder, "qp_rows", config="config/kept.yaml")
-    assert records.wrong(rows) == [] and ("coal", "ep", "2", "0") in lines_of(rows / "qp/as-released.csv.gz")
+    assert records.damaged(rows) == [] and ("coal", "ep", "2", "0") in lines_of(
+        rows / "qp/as-released.csv.gz"
+    )
 
 
 def test_a_wrong_configuration_is_refused_before_any_job(run, snakemake):
@@ -471,7 +473,7 @@ def test_an_environment_of_another_folder_runs_the_workflow(copy_of_repository, 
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     made = store.read_records(next((folder / "data" / "fits" / "pesc").rglob("*.jsonl.gz")))
-    assert len(list(made)) > 0 and records.wrong(folder / "results" / "elsewhere") == []
+    assert len(list(made)) > 0 and records.damaged(folder / "results" / "elsewhere") == []
 
 
 @pytest.mark.slow

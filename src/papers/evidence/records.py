@@ -125,7 +125,8 @@ class Change(NamedTuple):
 def collect(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change]:
     """Join the rows of files of fits to the tables of a folder; return what changed, by file.
 
-    A unit is replaced as a whole: by the later of two days, on one day by the file that was written later.
+    A unit is replaced as a whole: by the later of two days, on one day by the file that was written later,
+    but never by a shorter run (`Study.progress`).
 
     Raises
     ------
@@ -147,7 +148,7 @@ def collect(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change
         for study, units in of_file.items():
             kept = made.setdefault(study, {})
             for unit, rows in units.items():
-                if unit not in kept or known[rows[0][RUN]].date >= known[kept[unit][0][RUN]].date:
+                if unit not in kept or not _stays(_unit(study, kept[unit]), _unit(study, rows), known):
                     kept[unit] = rows
     new = {study: [row for rows in units.values() for row in rows] for study, units in made.items()}
     return _join(folder, {study: study.frame(rows) for study, rows in new.items()}, known)
@@ -215,11 +216,7 @@ def joined_rows(
     import pandas as pd
 
     before, after = (_units(study, frame) for frame in (had, new))
-    stays = {
-        unit
-        for unit in before.keys() & after.keys()
-        if known[before[unit].run].date > known[after[unit].run].date or before[unit].end > after[unit].end
-    }
+    stays = {unit for unit in before.keys() & after.keys() if _stays(before[unit], after[unit], known)}
     wins = after.keys() - stays
     parts = [
         frame[[unit in chosen for unit in _names(study, frame)]]
@@ -233,8 +230,19 @@ def joined_rows(
 
 
 class _Unit(NamedTuple):
+    """The run of a unit's rows, and where it ends (`Study.progress`)."""
+
     run: str
     end: float
+
+
+def _stays(before: _Unit, after: _Unit, known: Mapping[str, Run]) -> bool:
+    return known[before.run].date > known[after.run].date or before.end > after.end
+
+
+def _unit(study: Study, rows: Iterable[Mapping[str, Any]]) -> _Unit:
+    found = [(row[RUN], row[study.progress] if study.progress else 0.0) for row in rows]
+    return _Unit(found[-1][0], max(end for _, end in found))
 
 
 def _names(study: Study, frame: pd.DataFrame) -> list[tuple[Any, ...]]:
@@ -242,7 +250,7 @@ def _names(study: Study, frame: pd.DataFrame) -> list[tuple[Any, ...]]:
 
 
 def _units(study: Study, frame: pd.DataFrame) -> dict[tuple[Any, ...], _Unit]:
-    """Return the run of each unit, and where it ends (`Study.progress`)."""
+    """Return each unit by its name."""
     ends = frame[study.progress].tolist() if study.progress else [0.0] * len(frame)
     found: dict[tuple[Any, ...], _Unit] = {}
     for name, run, end in zip(_names(study, frame), frame[RUN], ends, strict=True):

@@ -87,7 +87,7 @@ def repeat(
             result.missing.append(reason)
         if kept is not None and not reason:
             with kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([name, made], default=lambda value: value.item()) + "\n")
+                file.write("\n" + json.dumps([name, made], default=lambda value: value.item()))
     return result
 
 
@@ -121,10 +121,10 @@ def _make(piece: _Piece, source: Source) -> tuple[str, list[tuple[str, Row]], st
 
 
 def _kept(path: Path | None) -> dict[str, list[tuple[str, Row]]]:
-    """Return the pieces that an interrupted run finished; a line that a kill cut off is none."""
+    """Return the pieces that an interrupted run finished; a line that a kill cut short is passed over."""
     found: dict[str, list[tuple[str, Row]]] = {}
     if path is not None and path.is_file():
-        for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
+        for line in path.read_text(encoding="utf-8").split("\n"):
             with suppress(ValueError):
                 name, made = json.loads(line)
                 found[name] = made

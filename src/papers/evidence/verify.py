@@ -125,7 +125,7 @@ def _verified(study: Study, rows: pd.DataFrame, source: Source, cores: int) -> R
     repeated = repeat({study: rows}, source, cores)
     result = Result([], [], list(dict.fromkeys(repeated.missing)))
     for of, made in repeated.rows.items():
-        if of.key and made:
+        if of.key and (made or of == study):
             compared = rows if of == study else records.load(of, source.folder)
             recorded, again, lost = beside(of, compared, made)
             if of == study and lost and not repeated.missing:

@@ -3,7 +3,7 @@
 import pytest
 
 from papers.core.study import Float, Integer, Study, Text, ordered_text, seconds
-from papers.evidence import store
+from papers.evidence import records, store
 
 STUDY = Study(
     "toy/fits.csv.gz",
@@ -60,12 +60,22 @@ def make():
 
 
 @pytest.fixture
-def files(tmp_path):
-    """Function of lists of fits: a file each, and their paths."""
+def collect(study, tmp_path, monkeypatch):
+    """Function of lists of fits: write a file of each, and join them to the rows of a folder."""
+    monkeypatch.setattr(records, "rows_function", lambda path: lambda record: [(study, record)])
 
-    def write(*lists):
-        folder = tmp_path / "fits"
-        start = len(list(folder.glob("*"))) if folder.is_dir() else 0
-        return [store.write_records(folder / f"{start + k}.jsonl.gz", fits) for k, fits in enumerate(lists)]
+    def written(*lists, folder=tmp_path / "results"):
+        start = len(list(tmp_path.glob("*.jsonl.gz")))
+        paths = [
+            store.write_records(tmp_path / f"{start + k}.jsonl.gz", fits) for k, fits in enumerate(lists)
+        ]
+        return records.collect(paths, folder)[study.file]
 
-    return write
+    return written
+
+
+@pytest.fixture
+def folder(study, make, collect, tmp_path):
+    """A folder with three rows of the study."""
+    collect([make(seed=seed) for seed in range(3)])
+    return tmp_path / "results"

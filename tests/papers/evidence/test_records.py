@@ -1,169 +1,202 @@
-"""The folder of records: folding in, runs, check sums, refusals."""
+"""Tables of rows in a folder: joining, runs, check sums, refusals."""
 
-import gzip
+import hashlib
 import os
-import shutil
+import runpy
 import subprocess
 import sys
-from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 
-from papers.evidence import records, runs
+from papers import PAPERS
+from papers.__main__ import main
+from papers.evidence import jobs, records, runs, store
 from papers.evidence.store import RecordError
+from papers.pep.records import DIGITS
+from papers.pesc.records import REGRET
+from papers.qp.records import FITS
+
+ROOT = Path(__file__).parents[3]
+DAYS = {name: f"2026-11-2{k}" for k, name in enumerate("abc")}
+KNOWN = {name: runs.Run(name, "toy/fits.csv.gz", "", "", "", "", day) for name, day in DAYS.items()}
 
 
-def scores(study, folder):
-    frame = records.load(study, folder)
-    return dict(
-        zip(zip(frame["dataset"], frame["method"], frame["seed"], strict=True), frame["score"], strict=True)
-    )
+def content(folder):
+    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_fits_become_lines_of_a_run(study, make, files, tmp_path):
+# Joining
+
+
+def test_fits_become_rows_of_a_run(study, make, collect, tmp_path):
     fits = [make(seed=seed, dataset=name) for name in ("iono", "wine") for seed in (1, 0)]
-    change = records.fold_in(study, files(fits), tmp_path)
-    frame = records.load(study, tmp_path)
+    assert collect(fits[:2], fits[2:]) == (4, 0, 0, 0)
+    frame = records.load(study, tmp_path / "results")
     assert list(frame["dataset"]) == ["wine", "wine", "iono", "iono"] and list(frame["seed"]) == [0, 1, 0, 1]
-    assert frame["score"][0] == 0.123457 and change == (4, 0, 0, 0, "", 0)
-    (run,) = records.read_runs(tmp_path).values()
+    assert frame["score"][0] == 0.123457
+    (run,) = records.read_runs(tmp_path / "results").values()
     assert set(frame["run"]) == {run.run} and run.run.startswith("2026-11-22-")
-    assert (run.commit, run.version, run.protocol, run.lines, run.replaced) == ("abc", "0.2.0", "p", 4, 0)
-    assert run.core_seconds == 6.0 and run.study == study.file
+    assert (run.study, run.commit, run.version, run.protocol) == (study.file, "abc", "0.2.0", "p")
+    assert (run.lines, run.core_seconds) == (4, 6.0)
 
 
-def test_folding_in_twice_changes_nothing(study, make, files, tmp_path):
-    paths = files([make(seed=k) for k in range(3)])
-    records.fold_in(study, paths, tmp_path)
-    before = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    again = records.fold_in(study, paths, tmp_path)
-    assert (again.added, again.replaced, again.kept) == (0, 0, 3)
-    assert before == {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    # also when some of its lines were replaced since
-    later = files([make(seed=1, score=0.5, date="2026-11-23")])
-    records.fold_in(study, later, tmp_path)
-    before = (tmp_path / runs.FILE).read_bytes()
-    records.fold_in(study, [*paths, *later], tmp_path)
-    assert (tmp_path / runs.FILE).read_bytes() == before
+def test_collecting_again_changes_no_byte(make, collect, folder):
+    before = content(folder)
+    assert collect([make(seed=seed) for seed in (2, 0)]) == (0, 0, 2, 0)
+    assert content(folder) == before
 
 
-def test_the_later_run_wins_and_says_what_it_replaced(study, make, files, tmp_path):
-    records.fold_in(study, files([make(seed=0), make(seed=1)]), tmp_path)
-    change = records.fold_in(
-        study, files([make(seed=1, score=0.5, date="2026-11-23"), make(seed=2, date="2026-11-23")]), tmp_path
-    )
-    assert change == (1, 1, 1, 0, "", 0)
-    assert scores(study, tmp_path) == {
-        ("wine", "ep", 0): 0.123457,
-        ("wine", "ep", 1): 0.5,
-        ("wine", "ep", 2): 0.123457,
-    }
-    old, new = records.read_runs(tmp_path).values()
-    assert (old.lines, old.replaced, new.lines, new.replaced) == (2, 0, 2, 1)
-    change = records.fold_in(study, files([make(seed=2, score=0.9, date="2026-11-21")]), tmp_path)
-    assert change.outdated == 1 and scores(study, tmp_path)["wine", "ep", 2] == 0.123457
+@pytest.mark.parametrize(
+    "had, new, expected, change",
+    [
+        ([("a", 0, 1.0)], [("b", 0, 2.0)], [("b", 0, 2.0)], (0, 1, 0, 0)),
+        ([("b", 0, 1.0)], [("a", 0, 2.0)], [("b", 0, 1.0)], (0, 0, 0, 1)),
+        ([("a", 0, 1.0)], [("a", 0, 2.0)], [("a", 0, 2.0)], (0, 0, 1, 0)),
+        # a unit is replaced whole
+        ([("a", 0, 1.0), ("a", 1, 1.0)], [("b", 1, 2.0)], [("b", 1, 2.0)], (0, 1, 0, 0)),
+        # a shorter run never replaces a longer one
+        ([("a", 0, 1.0), ("a", 5, 1.0)], [("c", 4, 2.0)], [("a", 0, 1.0), ("a", 5, 1.0)], (0, 0, 0, 1)),
+        ([("a", 4, 1.0)], [("c", 0, 2.0), ("c", 5, 2.0)], [("c", 0, 2.0), ("c", 5, 2.0)], (0, 1, 0, 0)),
+        ([], [("a", 0, 1.0)], [("a", 0, 1.0)], (1, 0, 0, 0)),
+        ([("a", 0, 1.0)], [], [("a", 0, 1.0)], (0, 0, 0, 0)),
+    ],
+)
+def test_which_rows_stay(study, make, had, new, expected, change):
+    runs_of_sets = replace(study, unit=("dataset", "method"), progress="seed")
+
+    def frame(rows):
+        made = [make(seed=seed, score=score) | {"run": run} for run, seed, score in rows]
+        return runs_of_sets.frame(made + [make(dataset="iono") | {"run": "a"}] * (rows is had))
+
+    joined, found = records.joined_rows(runs_of_sets, frame(had), frame(new), KNOWN)
+    assert found == change
+    wine = joined[joined["dataset"] == "wine"]
+    assert list(zip(wine["run"], wine["seed"], wine["score"], strict=True)) == expected
+    assert (joined["dataset"] == "iono").sum() == 1, "other units stay"
 
 
-def test_lines_that_older_code_made_the_same_day_are_said_to_be(study, make, files, tmp_path, monkeypatch):
-    """As a machine folds in fits of the morning after a pull of newer records; git knows the order."""
-    before, after, other = ("0a" * 6, "0b" * 6, "0c" * 6)
-    history = {(before, after), (other, before)}
-    monkeypatch.setattr(runs, "precedes", lambda *pair: pair in history)
-    records.fold_in(study, files([make(seed=0, commit=after), make(seed=1, commit=other)]), tmp_path)
-    change = records.fold_in(study, files([make(seed=1, commit=before, score=0.3)]), tmp_path)
-    assert change == (0, 1, 1, 0, "", 0)
-    change = records.fold_in(study, files([make(seed=0, commit=before, score=0.3)]), tmp_path)
-    assert change[:4] == (0, 1, 1, 0)
-    assert f"BY OLDER CODE: lines of {before} replaced those of {after}" in str(change)
-
-
-def test_lines_of_code_whose_place_in_history_is_not_known_are_said_to_be(
-    study, make, files, tmp_path, monkeypatch
+@pytest.mark.parametrize(
+    "first, second, score",
+    [({}, {}, 0.2), ({"date": "2026-11-23"}, {}, 0.1), ({}, {"date": "2026-11-23"}, 0.2)],
+)
+def test_of_two_files_the_later_day_wins_and_on_one_day_the_later_file(
+    study, make, collect, tmp_path, first, second, score
 ):
-    """As in a shallow clone, or where a colleague's commit was never fetched: nothing was said."""
-    before, after = ("0a" * 6, "0b" * 6)
-    monkeypatch.setattr(runs, "precedes", lambda *pair: False)
-    records.fold_in(study, files([make(seed=0, commit=after)]), tmp_path)
-    change = records.fold_in(study, files([make(seed=0, commit=before, score=0.3)]), tmp_path)
-    assert f"BY OTHER CODE: lines of {before} replaced those of {after}" in str(change)
-    change = records.fold_in(study, files([make(seed=0, commit="", score=0.4)]), tmp_path)
-    assert "OTHER CODE" not in str(change), "without a commit there is nothing to say"
+    collect([make(score=0.1, **first)], [make(score=0.2, **second)])
+    assert records.load(study, tmp_path / "results")["score"].tolist() == [score]
 
 
-def test_what_a_run_of_the_whole_leaves_out_is_said_to_be_gone(study, make, tmp_path):
-    """Lines went without a word, and were counted nowhere."""
-    lines = [study.line(make(seed=seed)) for seed in range(3)]
-    records.put(tmp_path, {study: lines})
-    change = records.put(tmp_path, {study: lines[:1]}, keep=False)[study.file]
-    assert change.dropped == 2 and "2 TAKEN OUT" in str(change)
-    assert "TAKEN OUT" not in str(records.put(tmp_path, {study: lines})[study.file])
+def test_of_two_files_of_a_search_the_longer_wins(searches, tmp_path):
+    """A preview's searches of 10 evaluations lie beside those of 60."""
+    long, short = searches(0, folder="60", evaluations=(5, 10)) + searches(0, folder="10", evaluations=(5,))
+    os.utime(long, ns=(1, 1))
+    assert records.collect([short, long], tmp_path / "results")[REGRET.file] == (1, 0, 0, 0)
+    assert records.load(REGRET, tmp_path / "results")["evaluations"].tolist() == [5, 10]
 
 
-def test_of_two_files_of_one_day_the_later_wins(study, make, files, tmp_path):
-    first, second = files([make(score=0.1)], [make(score=0.2)])
-
-    os.utime(first, ns=(2, 2))
-    os.utime(second, ns=(1, 1))
-    records.fold_in(study, [first, second], tmp_path)
-    assert scores(study, tmp_path) == {("wine", "ep", 0): 0.1}
+def test_only_the_new_rows_stay_if_others_are_not_kept(study, make, folder):
+    change = records.put(folder, {study: [make(seed=5)]}, keep=False)[study.file]
+    assert change == (1, 0, 0, 0) and records.load(study, folder)["seed"].tolist() == [5]
+    assert [run.lines for run in records.read_runs(folder).values()] == [1]
 
 
-def test_without_keeping_only_the_new_lines_stay(study, make, files, tmp_path):
-    records.fold_in(study, files([make(seed=0), make(seed=1)]), tmp_path)
-    records.put(tmp_path, {study: [study.line(make(seed=5))]}, keep=False)
-    assert list(scores(study, tmp_path)) == [("wine", "ep", 5)]
-    assert list(records.read_runs(tmp_path).values())[-1].replaced == 2
-
-
-def test_two_stamps_are_two_runs(study, make, files, tmp_path):
-    records.fold_in(study, files([make(seed=0), make(seed=1, commit="def")], [make(seed=2)]), tmp_path)
-    lines = {run.commit: run.lines for run in records.read_runs(tmp_path).values()}
-    assert lines == {"abc": 2, "def": 1}
-    assert not any("source" in run._fields for run in records.read_runs(tmp_path).values())
-
-
-def test_a_key_has_the_digits_of_the_file(tmp_path, files, make, study):
-    from dataclasses import replace
-
+def test_a_key_has_the_digits_of_the_file(study, make, tmp_path):
     wide = replace(study, file="toy/wide.csv", key=("score",), unit=("score",))
-    records.fold_in(wide, files([make(score=1 / 3)]), tmp_path)
-    assert records.fold_in(wide, files([make(score=0.33333333, date="2026-11-23")]), tmp_path).replaced == 1
+    records.put(tmp_path, {wide: [make(score=1 / 3)]})
+    assert records.put(tmp_path, {wide: [make(score=0.33333333)]})[wide.file] == (0, 0, 1, 0)
 
 
-def test_two_records_of_one_line_in_a_file_are_refused(study, make, files, tmp_path):
-    with pytest.raises(RecordError, match="dataset wine, method ep, seed 0: two records"):
-        records.fold_in(study, files([make(), make()]), tmp_path)
-    assert not (tmp_path / study.file).exists()
+def test_rows_that_contradict_are_refused_and_nothing_is_written(make, collect, folder):
+    before = content(folder)
+    for fits, what in (
+        ([make(seed=1, outcome="failed")], "seed 1: score against outcome"),
+        ([make(seed=7), make(seed=7)], "seed 7: two lines of one name"),
+    ):
+        with pytest.raises(RecordError, match=what):
+            collect(fits)
+    assert content(folder) == before
 
 
-def test_lines_of_a_unit_are_of_one_run(study, make, files, tmp_path):
-    from dataclasses import replace
-
-    seeds = replace(study, unit=("dataset", "method"))
-    with pytest.raises(RecordError, match="several runs mixed"):
-        records.fold_in(seeds, files([make(seed=0), make(seed=1, commit="def")]), tmp_path)
-
-
-def test_what_cannot_be_a_line_is_refused_before_anything_is_written(study, make, files, tmp_path):
-    records.fold_in(study, files([make(seed=0)]), tmp_path)
-    before = {path: path.read_bytes() for path in tmp_path.glob("[!f]*/*")}
-    with pytest.raises(RecordError, match="seed 1: score against outcome"):
-        records.fold_in(study, files([make(seed=1, outcome="failed")]), tmp_path)
-    assert before and before == {path: path.read_bytes() for path in tmp_path.glob("[!f]*/*")}
+def test_two_processes_that_join_at_once_lose_no_rows(tmp_path):
+    code = (
+        "import sys\nfrom papers.evidence import records\nfrom papers.pesc.records import REGRET\n"
+        "row = {'problem': 'gp', 'rule': 'pesc', 'evaluations': 5, 'observed_gap': 0.5,"
+        " 'recommended_gap': None, 'confident': True}\n"
+        "for repeat in range(int(sys.argv[2]), 12, 2):\n"
+        "    records.put(sys.argv[1], {REGRET: [{**row, 'repeat': repeat}]})\n"
+    )
+    both = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(k)]) for k in (0, 1)]
+    assert [process.wait() for process in both] == [0, 0]
+    assert records.load(REGRET, tmp_path)["repeat"].tolist() == list(range(12))
+    assert records.damaged(tmp_path) == []
 
 
-@pytest.mark.parametrize("day", ["2026-13-01", "20261122", "", 5])
-def test_a_record_of_no_day_is_refused(study, make, files, tmp_path, day):
-    """Of two runs the later counts."""
-    with pytest.raises(RecordError, match=f"0.jsonl.gz: a record of '{day}', which is no date"):
-        records.fold_in(study, files([make(date=day)]), tmp_path / "results")
+# Folders of fits
 
 
 @pytest.fixture
-def folder(study, make, files, tmp_path):
-    records.fold_in(study, files([make(seed=k) for k in range(3)]), tmp_path / "results")
-    return tmp_path / "results"
+def searches(tmp_path):
+    """Function of a repeat: the files of its searches, in a folder of fits."""
+
+    def write(repeat, folder="5", evaluations=(5,)):
+        about = {"problem": "gp", "rule": "pesc", "observed_gap": 0.5, "recommended_gap": None}
+        about |= {"confident": True, "repeat": repeat, "run": runs.stamp()}
+        path = tmp_path / f"data/fits/pesc/searches/{folder}/gp-{repeat}.jsonl.gz"
+        return [store.write_records(path, [{**about, "evaluations": n} for n in evaluations])]
+
+    return write
+
+
+PLACES = [(paper, place) for paper in PAPERS for place in jobs.named(f"papers.{paper}.records:ROWS_OF")]
+
+
+@pytest.mark.parametrize("paper, place", PLACES)
+def test_each_folder_of_fits_has_its_function(paper, place, tmp_path):
+    expected = jobs.named(f"papers.{paper}.records:ROWS_OF")[place]
+    assert records.rows_function(tmp_path / "data" / place / "some/0.jsonl.gz") is expected
+
+
+@pytest.mark.parametrize("place", ["data/fits/rep", "data/fits/pep-other", "data/points", "fits/pep", ""])
+def test_another_folder_is_refused(place, tmp_path):
+    with pytest.raises(RecordError, match=r"0.jsonl.gz: in no folder of an experiment's fits"):
+        records.rows_function(tmp_path / place / "0.jsonl.gz")
+
+
+@pytest.mark.parametrize("committed, expected", [("committed", [0, 1]), ("", [1])])
+def test_the_rule_joins_new_rows_to_the_committed_ones(searches, tmp_path, committed, expected):
+    folder = tmp_path / "rows"
+    records.collect(searches(0), tmp_path / "committed")
+    before = content(tmp_path / "committed")
+    where = str(tmp_path / committed) if committed else ""
+    params = SimpleNamespace(folder=folder, files=[REGRET.file], committed=where)
+    job = SimpleNamespace(params=params, input={"fits": searches(1)}, log=[tmp_path / "log"])
+    for _ in range(2):  # a second time gives the same
+        runpy.run_path(str(ROOT / "workflow/scripts/rows.py"), {"snakemake": job})
+        assert records.load(REGRET, folder)["repeat"].tolist() == expected
+        assert records.damaged(folder) == []
+    assert content(tmp_path / "committed") == before
+    assert "pesc/regret.csv: 1 added" in (tmp_path / "log").read_text()
+
+
+def test_a_table_that_begins_anew_may_be_damaged(searches, tmp_path):
+    """As after Snakemake removed the outputs of a job; other tables stay."""
+    folder = tmp_path / "results"
+    records.collect(searches(0), folder)
+    records.put(folder, {DIGITS: []})
+    for damage in (Path.unlink, lambda path: path.write_bytes(b"nonsense")):
+        damage(folder / REGRET.file)
+        with pytest.raises(RecordError, match=r"regret\.csv"):
+            records.collect(searches(0), folder)
+        records.begin(folder, [REGRET.file])
+        records.collect(searches(0), folder)
+        assert len(records.load(REGRET, folder)) == 1 and records.damaged(folder) == []
+    assert (folder / DIGITS.file).is_file()
+
+
+# Damage
 
 
 def test_the_sums_are_those_of_sha256sum(folder):
@@ -171,150 +204,77 @@ def test_the_sums_are_those_of_sha256sum(folder):
     assert done.returncode == 0 and done.stdout.count("OK") == 2
 
 
-@pytest.mark.parametrize("place", [0, 9, -1])
-def test_a_changed_byte_is_named(study, folder, place):
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[9] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage, said", [(flip, "differs from its check sum"), (Path.unlink, "missing")])
+@pytest.mark.parametrize("name", ["pesc/regret.csv", "runs.csv"])
+def test_an_altered_file_is_named(searches, tmp_path, capsys, damage, said, name):
+    folder = tmp_path / "results"
+    records.collect(searches(0), folder)
+    assert main(["check", "--records", str(folder)]) == 0
+    assert "2 files, 1 rows: intact" in capsys.readouterr().out
+    damage(folder / name)
+    (line,) = records.damaged(folder)
+    assert name in line and said in line
+    assert main(["check", "--records", str(folder)]) == 1 and line in capsys.readouterr().err
+    with pytest.raises(RecordError, match=said):
+        records.load(REGRET, folder) if "regret" in name else records.read_runs(folder)
+
+
+def test_a_file_without_a_sum_is_refused(study, folder):
+    (folder / records.SUMS).write_text("")
+    with pytest.raises(RecordError, match="differs from its check sum"):
+        records.load(study, folder)
+
+
+def test_a_file_with_a_sum_of_its_own_is_still_checked(study, folder):
+    """Whoever brings the sum up to date gets no further with rows that cannot be."""
+    frame = records.load(study, folder)
     path = folder / study.file
-    content = bytearray(path.read_bytes())
-    content[place] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(RecordError, match="fits.csv.gz: differs from its check sum"):
+    path.write_bytes(path.read_bytes()[:-9])
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    (folder / records.SUMS).write_text(f"{digest}  {study.file}\n")
+    with pytest.raises(RecordError, match="fits.csv.gz: "):
         records.load(study, folder)
-    assert "fits.csv.gz: differs" in records.wrong(folder, [study])[0]
+    assert len(frame) == 3
 
 
-def test_a_record_that_is_gone_is_named(study, folder):
-    (folder / study.file).unlink()
-    with pytest.raises(RecordError, match="missing, though SHA256SUMS has it"):
-        records.find(study, folder)
-    assert any("fits.csv.gz" in line for line in records.wrong(folder, [study]))
-
-
-def test_a_record_that_is_gone_with_its_sum_is_named(study, folder):
-    """As after a merge of branches that went wrong; its runs still say that it was there."""
-    (folder / study.file).unlink()
-    sums = folder / records.SUMS
-    sums.write_text("".join(line for line in sums.open() if study.file not in line))
-    with pytest.raises(RecordError, match="missing, though runs.csv has it"):
-        records.find(study, folder)
-    assert any("fits.csv.gz" in line for line in records.wrong(folder, [study]))
-
-
-def test_two_sums_of_one_file_are_refused(study, folder):
-    sums = folder / records.SUMS
-    sums.write_text(f"{'0' * 64}  {study.file}\n{sums.read_text()}")
-    with pytest.raises(RecordError, match=r"line \d: .* a second sum of one"):
-        records.load(study, folder)
-
-
-def test_what_is_read_while_it_is_replaced_is_of_one_moment_or_refused(study, files, make, tmp_path):
-    """Readers need no right to lock the folder: at worst a file of the next moment is refused by name."""
-    folders = [tmp_path / name for name in ("a", "b", "read")]
-    for score, folder in enumerate(folders):
-        records.fold_in(study, files([make(seed=k, score=float(score)) for k in range(20)]), folder)
-    code = (
-        "import sys, time\nfrom pathlib import Path\nfrom papers.evidence import files\n"
-        "*states, folder = map(Path, sys.argv[1:])\n"
-        "read = [{str(p.relative_to(s)): p.read_bytes() for p in s.rglob('[!.]*') if p.is_file()} "
-        "for s in states]\n"
-        "while True:\n"
-        "    for state in read:\n"
-        "        with files.alone(folder):\n            files.replace_all(folder, state)\n"
-        "        print(flush=True)\n        time.sleep(0.01)\n"
-    )
-    command, seen = [sys.executable, "-c", code, *map(str, folders)], Counter()
-    writer = subprocess.Popen(command, stdout=subprocess.PIPE)
-    try:
-        writer.stdout.readline()
-        for _ in range(40):
-            try:
-                (score,) = set(records.load(study, folders[2])["score"])
-                seen[score] += 1
-            except RecordError as error:
-                assert str(folders[2]) in str(error)
-                seen["refused"] += 1
-    finally:
-        writer.kill()
-        writer.communicate()
-    assert sum(seen.values()) == 40 and seen[0.0] + seen[1.0] + seen["refused"] == 40
-
-
-def test_a_record_beside_the_sums_is_refused(study, folder):
-    sums = folder / records.SUMS
-    sums.write_text("".join(line for line in sums.open() if "fits" not in line))
-    with pytest.raises(RecordError, match="not in .*SHA256SUMS"):
-        records.load(study, folder)
-    sums.write_text("nonsense\n")
-    with pytest.raises(RecordError, match="line 1: not a check sum"):
-        records.load(study, folder)
-
-
-def rewritten(folder, name, change):
-    """Another content in the place of a file, its sum brought up to date: what a careless hand would do."""
-    import hashlib
-
-    path = folder / name
-    path.write_bytes(change(path.read_bytes()))
-    sums = records.sums(folder) | {name: hashlib.sha256(path.read_bytes()).hexdigest()}
-    (folder / records.SUMS).write_text("".join(f"{digest}  {name}\n" for name, digest in sums.items()))
-
-
-def fewer(content):
-    return gzip.compress(b"".join(gzip.decompress(content).splitlines(keepends=True)[:-1]), mtime=0)
-
-
-def test_fewer_lines_than_the_runs_brought_are_noticed(study, folder):
-    rewritten(folder, study.file, fewer)
-    with pytest.raises(RecordError, match="2 lines, where its runs in runs.csv brought 3"):
-        records.load(study, folder)
-
-
-def test_the_record_of_another_study_is_noticed(study, folder, files, make):
-    from dataclasses import replace
-
-    other = replace(study, file="toy/others.csv.gz")
-    records.fold_in(other, files([make(seed=k, score=0.7) for k in range(3)]), folder)
-    content = (folder / other.file).read_bytes()
-    rewritten(folder, study.file, lambda _: content)
-    with pytest.raises(RecordError, match="is one of toy/others.csv.gz"):
-        records.load(study, folder)
-
-
-def test_a_run_that_is_not_listed_is_noticed(study, folder):
-    rewritten(folder, runs.FILE, lambda content: content.splitlines(keepends=True)[0])
-    with pytest.raises(RecordError, match="not in runs.csv"):
-        records.load(study, folder)
-
-
-@pytest.mark.parametrize(
-    "change, what",
-    [
-        (lambda content: content.replace(b"replaced", b"else"), "columns"),
-        (lambda content: content + content.splitlines(keepends=True)[1], "two runs of one name"),
-        (lambda content: content.replace(b",3,0", b",three,0"), "three"),
-        (lambda content: content.replace(b",3,0", b",-3,0"), "-3 lines"),
-        (lambda content: content.replace(b",2026-11-22,", b",2026-11-32,"), "of '2026-11-32'"),
-    ],
-)
-def test_damaged_runs_are_named(study, folder, change, what):
-    rewritten(folder, runs.FILE, change)
-    with pytest.raises(RecordError, match=f"runs.csv: .*{what}"):
-        records.load(study, folder)
-
-
-def test_runs_are_appended_never_rewritten(study, folder, files, make):
-    before = (folder / runs.FILE).read_bytes()
-    records.fold_in(study, files([make(seed=1, score=0.2, date="2026-11-23")]), folder)
-    assert (folder / runs.FILE).read_bytes().startswith(before)
-
-
-def test_an_empty_folder_has_no_lines(study, tmp_path):
+def test_a_folder_without_a_file_has_no_rows(study, tmp_path):
     assert records.find(study, tmp_path) is None and records.find(study, None) is None
-    frame = records.load(study, tmp_path)
-    assert isinstance(frame, pd.DataFrame) and len(frame) == 0 and list(frame.columns)[-1] == "run"
+    assert len(records.load(study, tmp_path)) == 0 and records.read_runs(tmp_path) == {}
+    assert main(["check", "--records", str(tmp_path)]) == 2, "nothing to compare with"
 
 
-def test_a_copied_folder_is_as_good(study, folder, tmp_path):
-    shutil.copytree(folder, tmp_path / "copy")
-    assert (
-        len(records.load(study, tmp_path / "copy")) == 3 and records.wrong(tmp_path / "copy", [study]) == []
-    )
+# Runs
+
+
+def test_a_stamp_says_where_and_when():
+    stamp = runs.stamp({"rule": "ep"})
+    assert set(stamp) == set(runs.STAMP) and "numpy" in stamp["environment"] and len(stamp["protocol"]) == 16
+    assert stamp["protocol"] != runs.stamp({"rule": "qp"})["protocol"] and runs.stamp()["protocol"] == ""
+
+
+def test_every_committed_row_is_of_a_listed_run():
+    known = records.read_runs(ROOT / "results")
+    for study in (FITS["as-released"], REGRET, DIGITS):
+        counts = records.load(study, ROOT / "results")["run"].value_counts()
+        assert {name: known[name].lines for name in counts.index} == counts.to_dict()
+        assert {known[name].study for name in counts.index} == {study.file}
+
+
+def test_the_hash_of_sources_follows_their_files(tmp_path, monkeypatch):
+    package = tmp_path / "some_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "part.py").write_text("x = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = [runs.source_hash.__wrapped__(name) for name in ("some_package", "some_package.part")]
+    (package / "part.py").write_text("x = 2\n")
+    after = [runs.source_hash.__wrapped__(name) for name in ("some_package", "some_package.part")]
+    assert all(a != b for a, b in zip(before, after, strict=True))
+    with pytest.raises(ValueError, match="no module 'nonesuch'"):
+        runs.source_hash("nonesuch")

@@ -72,14 +72,11 @@ def test_a_truncated_file_is_named(tmp_path, record):
         store.read_records(path)
 
 
-@pytest.mark.parametrize(
-    "content, said",
-    [(b"", ", line 1: the file is empty"), (b'{"x": 1}\n', ": truncated or corrupt gzip data")],
-)
-def test_a_file_that_is_no_gzip_is_named(tmp_path, content, said):
+@pytest.mark.parametrize("content", [b"", b'{"x": 1}\n'])
+def test_a_file_that_is_no_gzip_is_named(tmp_path, content):
     path = tmp_path / "r.gz"
     path.write_bytes(content)
-    with pytest.raises(store.RecordError, match=rf"r\.gz{said}"):
+    with pytest.raises(store.RecordError, match=r"r\.gz: "):
         store.read_records(path)
 
 
@@ -93,25 +90,6 @@ def test_no_line_is_believed_before_the_check_sum(tmp_path):
             store.read_records(path)
 
 
-@pytest.mark.parametrize("first, last", [(0, 1), (1, 2), (2, 4), (3, 4), (0, 2), (0, 3), (1, 3)])
-def test_a_file_from_which_lines_were_cut_is_named(tmp_path, record, first, last):
-    """First, middle and last lines, with the last one that says how many there are and without it."""
-    stamp = {"date": "2026-01-01", **store.COUNTED}
-    path = store.write_records(tmp_path / "r.gz", (record(fold=k, run=stamp) for k in range(3)))
-    lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
-    assert len(store.read_records(path)) == 3 and lines[3] == b'{"records":3}\n'
-    del lines[first:last]
-    path.write_bytes(gzip.compress(b"".join(lines)))
-    with pytest.raises(store.RecordError, match=r"r\.gz: \d records, where the file had (3|more); delete"):
-        store.read_records(path)
-
-
-def test_a_file_of_an_earlier_version_has_no_number(tmp_path, record):
-    path = tmp_path / "r.gz"
-    path.write_bytes(store.encoded([record(run={"date": "2026-01-01"}), record(fold=1)], path))
-    assert len(store.read_records(path)) == 2
-
-
 def test_no_records_are_a_valid_file(tmp_path):
     assert store.read_records(store.write_records(tmp_path / "r.gz", [])) == []
 
@@ -121,10 +99,14 @@ def test_a_missing_file_is_not_an_empty_one(tmp_path):
         store.read_records(tmp_path / "r.gz")
 
 
-def test_an_interrupted_writer_leaves_the_old_file(tmp_path):
+def test_an_interrupted_writer_leaves_the_old_files(tmp_path):
+    """Of one file or of several, each of which is written before the first is replaced."""
     path = store.write_text(tmp_path / "t.txt", "old")
     with pytest.raises(KeyboardInterrupt), store.replacing(path) as file:
         file.write(b"half")
         raise KeyboardInterrupt
-    assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["t.txt"]
+    with pytest.raises(TypeError):
+        store.write_together(tmp_path, {"t.txt": b"new", "u.txt": "no bytes"})
+    assert path.read_text() == "old" and os.listdir(tmp_path) == ["t.txt"]
+    store.write_together(tmp_path, {"t.txt": None, "in/u.txt": b"new"})
+    assert os.listdir(tmp_path) == ["in"] and (tmp_path / "in/u.txt").read_bytes() == b"new"

@@ -11,16 +11,11 @@ import pytest
 from papers.core.study import Integer, Text
 from papers.evidence import records
 from papers.evidence.store import RecordError
-from papers.evidence.verification import verify
-from papers.pep import records as pep
-from papers.pesc import records as pesc
 from papers.qp import records as qp
 from papers.rep import records as rep
 
 RESULTS = Path(__file__).resolve().parents[3] / "results"
-EVERY = [*qp.STUDIES, *pep.STUDIES, *rep.STUDIES, *pesc.STUDIES]
-STUDIES = [study for study in EVERY if study.reader is None]
-"""Those that are tables."""
+STUDIES = records.studies()
 
 every_study = pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.file)
 SMALL = [study for study in STUDIES if len((RESULTS / study.file).read_bytes()) < 300_000]
@@ -31,8 +26,7 @@ def test_every_committed_file_is_of_a_study():
     committed = {p.relative_to(RESULTS).as_posix() for p in RESULTS.rglob("*") if p.is_file()}
     committed = {name for name in committed if not name.startswith("preview/") and not name.endswith(".lock")}
     assert committed - {records.SUMS} == listed
-    of_truth = {name for name in listed if name.startswith(f"{qp.TRUTH.file}/")}
-    assert listed - of_truth - {"runs.csv", "verified.csv"} == {study.file for study in STUDIES}
+    assert listed - {"runs.csv", "verified.csv"} == {study.file for study in STUDIES}
 
 
 @every_study
@@ -44,16 +38,10 @@ def test_a_record_is_read_and_written_byte_for_byte(study):
 @every_study
 def test_key_group_and_unit_are_columns(study):
     columns = set(study.types)
-    assert {*study.key, *study.group, *study.unit, *study.order} <= columns
+    assert {*study.key, *study.group, *study.unit, *study.order, *study.together} <= columns
     assert set(study.group) <= {*study.key, "protocol"}, "a group is named by a line's key"
     assert study.objective.removeprefix("-") in {"", *study.floats}
     assert not any(name in columns for name in ("source", "date", "environment"))
-
-
-@every_study
-def test_lines_made_again_together_are_of_one_data_set(study):
-    """A raw file that is missing then keeps no others from being made again."""
-    assert study.again is None or "dataset" not in study.columns or "dataset" in verify._together(study)
 
 
 @pytest.fixture(scope="module")

@@ -1,352 +1,260 @@
-"""Making lines again: the sample, what is written down, what may be believed of it."""
+"""Repeating a sample of the records: the draw, what is counted, and what may be believed of them."""
 
-import shutil
+import importlib.util
 from dataclasses import replace
-from functools import lru_cache
+from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from papers.evidence import records, runs, store
+from papers.core.study import Float
+from papers.evidence import records, runs, standing, verified, verify
 from papers.evidence.files import MissingData
 from papers.evidence.store import RecordError
-from papers.evidence.verification import standing, verified, verify
-from papers.evidence.verification.outcome import (
-    BY_SEARCH,
-    DIFFERS,
-    FIXED,
-    PASSED,
-    REPORTED,
-    SCRATCH,
-    Outcome,
-    outcome_of,
-)
+from papers.evidence.verified import Verified
 
-
-def good(lines, context):
-    """Every line as it was."""
-    for line in lines.to_dict("records"):
-        outcomes = [Outcome(FIXED, PASSED, 1e-9)]
-        yield line, [*outcomes, Outcome(SCRATCH, PASSED, 1e-8, 0.5)] if line["scratch"] else outcomes
-
-
-def half(lines, context):
-    """Odd seeds differ."""
-    for line in lines.to_dict("records"):
-        bad = line["seed"] % 2
-        yield (
-            line,
-            [Outcome(FIXED, DIFFERS if bad else PASSED, 1.0 if bad else 0.0, note="odd" if bad else "")],
-        )
-
-
-def chaotic(lines, context):
-    for line in lines.to_dict("records"):
-        yield line, [Outcome(SCRATCH, REPORTED, 1.0, note="another end")]
-
-
-def absent(lines, context):
-    for line in lines.to_dict("records"):
-        yield line, "no such data"
-
-
-def torn(lines, context):
-    """The data of half of the sets are not to be had, of one from its third line on."""
-    yield from list(good(lines[:2], context))
-    if context.every["dataset"].iloc[0] == "wine":
-        raise MissingData("no such data")
-    yield from good(lines[2:], context)
-
-
-EVERY = verify.Selection({})
-
-
-@pytest.fixture(scope="module")
-def recorded(study, make, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("recorded")
-    fits = [
-        make(dataset=name, method=m, seed=k)
-        for name in ("wine", "iono")
-        for m in ("ep", "vb")
-        for k in range(40)
-    ]
-    fits += [make(method="qp", seed=k, outcome="failed", score=None) for k in range(3)]
-    records.fold_in(study, [store.write_records(folder / "fits.jsonl.gz", fits)], folder)
-    return folder
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def folder(recorded, tmp_path):
-    """A copy of the records, to verify or change."""
-    return shutil.copytree(recorded, tmp_path / "recorded")
+def fits(study, make, tmp_path, monkeypatch):
+    """A study of 40 fits by each of two methods on two data sets, its folder, and a study that comes with it.
 
+    ``changes`` maps what repeating a row is to change: a function of the row.
+    """
+    changes = {"of": lambda row: {}}
+    along = replace(study, file="toy/along.csv.gz")
 
-def of(study, folder, again, selection=EVERY, **more):
-    study = replace(study, again=again)
-    return study, verify.verify([study], folder, selection, **more)
+    def again(rows, source):
+        for row in rows.to_dict("records"):
+            change = changes["of"](row)
+            if change is None:
+                raise MissingData("no such data")
+            yield of, {**row, **change}
+            yield along, {**row, **change}
 
-
-def test_a_sample_of_every_group_is_made_again_some_from_scratch_too(study, folder):
-    study, found = of(study, folder, good)
-    assert len(found.checks) == 4 * (30 + 2) + 3 + 2 and not found.missing
-    groups = standing.groups(study, folder)
-    assert [(g.name, g.fits, g.good, g.scratch) for g in groups] == [
-        ("wine ep", 40, 30, 2),
-        ("wine qp", 3, 3, 2),
-        ("wine vb", 40, 30, 2),
-        ("iono ep", 40, 30, 2),
-        ("iono vb", 40, 30, 2),
+    columns = {**study.columns, "score": Float(6, tolerance=1e-3)}
+    columns |= {name: replace(study.columns[name], compared=False) for name in ("outcome", "message")}
+    of = replace(
+        study,
+        columns=columns,
+        repeat=again,
+        together=("dataset", "seed"),
+        kind=lambda row: "chaotic" if row["message"] else "exact",
+    )
+    rows = [
+        make(name, method, seed) for name in ("wine", "iono") for method in ("ep", "vb") for seed in range(40)
     ]
-    assert standing.loud(groups) == []
+    rows += [make("wine", "qp", seed, score=None, outcome="failed") for seed in range(3)]
+    monkeypatch.setattr(records, "studies", lambda: [of, along])
+    records.put(tmp_path, {of: rows, along: rows[:5]})
+    return of, tmp_path, changes
+
+
+def run(fits, fits_per_group=None, seed=0, lacking=False, **wanted):
+    study, folder, _ = fits
+    return verify.verify([study], folder, verify.Selection(wanted, fits_per_group, seed, lacking))
+
+
+def test_a_sample_of_every_group_is_repeated_and_what_comes_with_it_is_compared(fits):
+    study, folder, _ = fits
+    found = run(fits, 30)
+    counts = {(row.study, row.group): row.rows for row in found.found}
+    assert counts == {
+        **{(study.file, f"{name} {m}"): 30 for name in ("wine", "iono") for m in ("ep", "vb")},
+        (study.file, "wine qp"): 3,
+        ("toy/along.csv.gz", "wine ep"): counts["toy/along.csv.gz", "wine ep"],
+    }
+    assert all((row.same, row.other, row.different) == (row.rows, 0, 0) for row in found.found)
+    assert found.differences == found.missing == [] and verified.read(folder) == found.found
+    groups = standing.groups(study, folder)
+    assert [(group.name, group.rows, group.repeated) for group in groups][:2] == [
+        ("wine ep", 40, 30),
+        ("wine qp", 3, 3),
+    ]
+    assert standing.warnings(groups) == []
     text = " ".join(standing.note(groups))
-    assert "163 lines made 2026-11-22; 123 made again" in text
-    assert "of which 123 gave the record (10 from scratch too)." in text
+    assert "163 rows made 20" in text and "; 123 repeated 20" in text
+    assert text.endswith("of which 123 gave the record.")
 
 
-def test_the_draw_is_seeded_and_methods_share_it(study, folder):
-    study = replace(study, again=good)
+def test_same_other_and_different_rows_are_counted(fits, study, make):
+    """Odd seeds differ; of the seeds from 20 on, which are chaotic, they count as other."""
+    of, folder, changes = fits
+    rows = [make("wine", "ep", seed, message="x" * (seed >= 20)) for seed in range(40)]
+    records.put(folder, {of: rows})
+    changes["of"] = lambda row: {
+        "score": row["score"] + 0.0625 * (row["seed"] % 2) * (-1) ** (row["seed"] // 2)
+    }
+    found = run(fits, dataset=["wine"], method=["ep"])
+    (row,) = [row for row in found.found if row.study == of.file]
+    assert (row.rows, row.same, row.other, row.different) == (40, 20, 10, 10)
+    assert row.difference == pytest.approx(0.0625)
+    stamp = runs.stamp()
+    assert (row.date, row.commit, row.environment) == tuple(
+        stamp[name] for name in ("date", "commit", "environment")
+    )
+    named = [line for line in found.differences if line.startswith(of.file)]
+    assert len(named) == 10 and named[0] == f"{of.file}: dataset wine, method ep, seed 1: score by 0.062"
+    (along,) = [row for row in found.found if row.study != of.file]
+    assert (along.study, along.rows, along.same, along.different) == ("toy/along.csv.gz", 5, 3, 2)
+    text = "\n".join(verify.summary_lines(found))
+    assert f"DIFFERS: {of.file}: dataset wine, method ep, seed 1" in text and "6.2e-02" in text
+    assert standing.warnings(standing.groups(of, folder))[0] == (
+        f"NOT REPRODUCED: {of.file}: wine ep (10 of 40 differ)."
+    )
+
+
+def test_a_mean_of_chaotic_rows_that_moves_is_named(fits, make):
+    of, folder, changes = fits
+    records.put(folder, {of: [make("wine", "ep", seed, message="x") for seed in range(40)]})
+    changes["of"] = lambda row: {"score": row["score"] + 0.0625}
+    found = run(fits, dataset=["wine"], method=["ep"])
+    assert found.differences[0] == f"{of.file}: wine ep: mean score by 0.062"
+
+
+def test_the_draw_is_seeded_and_methods_share_it(fits):
+    study, folder, _ = fits
     frame = records.load(study, folder)
 
-    def drawn(**more):
-        lines = verify.sample(study, frame, verify.Selection({}, **more), set())
-        return {m: set(part["seed"]) for m, part in lines[lines["dataset"] == "wine"].groupby("method")}
+    def drawn(fits_per_group=30, seed=0):
+        rows = verify.sample(study, frame, verify.Selection({}, fits_per_group, seed))
+        return {method: set(of["seed"]) for method, of in rows[rows["dataset"] == "wine"].groupby("method")}
 
     assert drawn() == drawn() and drawn() != drawn(seed=1)
     assert drawn()["ep"] == drawn()["vb"] and len(drawn()["ep"]) == 30
-    assert len(drawn(fits=None)["ep"]) == 40 and len(drawn(fits=5)["ep"]) == 5
+    assert len(drawn(None)["ep"]) == 40 and len(drawn(5)["ep"]) == 5
 
 
-def test_a_selection_leaves_the_rest(study, folder):
-    selection = verify.Selection({"dataset": ["wine"], "method": ["ep"]}, fits=4)
-    study, found = of(study, folder, good, selection)
-    assert {check.group for check in found.checks} == {"wine ep"}
-    with pytest.raises(ValueError, match="no line to make again"):
-        of(study, folder, good, verify.Selection({"dataset": ["nonesuch"]}))
-    with pytest.raises(ValueError, match="no line to make again"):
-        of(study, folder, good, verify.Selection({"colour": ["red"]}))
+def test_a_selection_leaves_the_rest(fits):
+    found = run(fits, 4, dataset=["wine"], method=["ep"])
+    assert {row.group for row in found.found} == {"wine ep"}
+    for wanted in ({"dataset": ["nonesuch"]}, {"colour": ["red"]}):
+        with pytest.raises(ValueError, match="no row to repeat"):
+            run(fits, **wanted)
 
 
-def test_what_differs_is_loud_and_named(study, folder):
-    study, found = of(study, folder, half, verify.Selection({"method": ["ep"]}))
-    loud = standing.loud(standing.groups(study, folder))
-    assert loud[0].startswith("NOT REPRODUCED: toy/fits.csv.gz: wine ep (") and "iono ep (" in loud[0]
-    assert loud[1] == "NEVER SAMPLED: toy/fits.csv.gz: wine qp; wine vb; iono vb."
-    assert any(
-        line.startswith("- DIFFERS: toy/fits.csv.gz wine ep seed=") for line in verify.summary_lines(found)
-    )
+def test_missing_data_are_said_and_the_others_repeated(fits):
+    fits[2]["of"] = lambda row: None if row["dataset"] == "iono" else {}
+    found = run(fits, 3)
+    assert found.missing == ["toy/fits.csv.gz: no such data"] and found.differences == []
+    assert {row.group for row in found.found} == {"wine ep", "wine vb", "wine qp"}
+    assert "NOT REPEATED: toy/fits.csv.gz: no such data" in "\n".join(verify.summary_lines(found))
 
 
-def test_too_few_are_loud(study, folder):
-    study, _ = of(study, folder, good, verify.Selection({}, fits=10))
-    (line,) = standing.loud(standing.groups(study, folder))
-    assert line.startswith("SAMPLED TOO LITTLE") and "wine ep (10 of 30)" in line and "qp" not in line
+def test_only_groups_of_which_too_few_were_repeated_if_asked(fits):
+    run(fits, method=["ep"])
+    found = run(fits, 30, lacking=True).found
+    assert {row.group for row in found if row.study == "toy/fits.csv.gz"} == {"wine vb", "wine qp", "iono vb"}
+    assert run(fits, 30, lacking=True).found == []
 
 
-def test_chaotic_lines_are_said_to_be(study, folder):
-    study, _ = of(study, folder, chaotic)
-    groups = standing.groups(study, folder)
-    assert standing.loud(groups) == [] and "123 chaotic ones ended elsewhere" in " ".join(
-        standing.note(groups)
-    )
-
-
-def test_what_cannot_be_made_again_says_why(study, folder):
-    study, found = of(study, folder, absent)
-    assert not found.checks and found.missing[0] == "toy/fits.csv.gz wine ep: no such data"
-    assert not (folder / verified.FILE).exists()
-
-
-def test_lines_whose_data_are_missing_are_said_and_the_others_made_again(study, folder):
-    selection = verify.Selection({"method": ["ep"]}, fits=12)
-    _, found = of(study, folder, torn, selection)
-    assert found.missing == ["toy/fits.csv.gz wine ep: no such data"] * (10 - 2)
-    assert {(c.group, c.fit) for c in found.checks if c.group == "iono ep"}
-    assert len(found.checks) == len(verified.read(folder))
-
-
-def test_lines_are_appended_and_the_last_counts(study, folder):
-    of(study, folder, half, verify.Selection({"method": ["ep"]}))
-    before = (folder / verified.FILE).read_bytes()
-    study, _ = of(study, folder, good, verify.Selection({"method": ["ep"]}))
-    assert (folder / verified.FILE).read_bytes().startswith(before)
-    assert not any(
-        line.startswith("NOT REPRODUCED") for line in standing.loud(standing.groups(study, folder))
-    )
-
-
-def test_only_new_ones_if_asked(study, folder, monkeypatch):
-    monkeypatch.setattr(verify.runs, "commit", lambda: "one")
-    of(study, folder, good)
-    study, found = of(study, folder, good, verify.Selection({}, new=True))
-    assert found.checks == []
-    monkeypatch.setattr(verify.runs, "commit", lambda: "another")
-    assert of(study, folder, good, verify.Selection({}, new=True))[1].checks
-
-
-def test_a_commit_made_meanwhile_is_not_that_of_the_code_that_ran(study, folder, monkeypatch):
-    head, make = ["one"], verify._make
-
-    def slow(*piece):
-        head[0] = "another"
-        return make(*piece)
-
-    monkeypatch.setattr(verify.runs, "commit", lru_cache(maxsize=1)(lambda: head[0]))
-    monkeypatch.setattr(verify, "_make", slow)
-    _, found = of(study, folder, good)
-    assert head == ["another"] and {check.commit for check in found.checks} == {"one"}
-
-
-def test_workers_name_the_commit_that_the_run_began_with(study, folder, monkeypatch):
-    """Each asks git by itself, when its first fit has ended."""
-    monkeypatch.setattr(verify.runs, "commit", lambda: "one")
-    _, found = of(study, folder, good, jobs=2)
-    assert {check.commit for check in found.checks} == {"one"}
-
-
-@pytest.mark.parametrize("commit", ["one+", ""])
-def test_what_other_edits_verified_is_verified_again(study, folder, monkeypatch, commit):
-    """A commit with edits, or none, may stand for any code: `--new` left all out and said nothing."""
-    monkeypatch.setattr(verify.runs, "commit", lambda: commit)
-    of(study, folder, good)
-    assert of(study, folder, half, verify.Selection({}, new=True))[1].checks
-
-
-def test_only_what_groups_lack_if_asked(study, folder, monkeypatch):
-    monkeypatch.setattr(verify.runs, "commit", lambda: "one")
-    first = of(study, folder, good, verify.Selection({}, fits=10))[1].checks
-    monkeypatch.setattr(verify.runs, "commit", lambda: "another")
-    rest = of(study, folder, good, verify.Selection({}, lacking=True))[1].checks
-    assert rest and not {(c.group, c.fit) for c in rest} & {(c.group, c.fit) for c in first}
-    assert all(group.sampled == group.needed for group in standing.groups(study, folder))
-    other_draw = verify.Selection({}, seed=1, lacking=True)
-    assert of(study, folder, good, other_draw)[1].checks == []
-
-
-def test_what_differed_alone_if_asked(study, folder):
-    """However many were drawn; by a search where the search differed; what passes then, no more."""
-
-    def searched(lines, context):
-        for line in lines.to_dict("records"):
-            way = SCRATCH if line["scratch"] else FIXED
-            yield line, [Outcome(way, DIFFERS if line["seed"] % 4 == 1 else PASSED, 0.0)]
-
-    asked = verify.Selection({}, fits=1, differing=True)
-    assert of(study, folder, good, asked)[1].checks == []
-    first = of(study, folder, searched, verify.Selection({}, fits=20, scratches=10))[1].checks
-    differed = {(c.group, c.fit, c.how) for c in first if c.passed == DIFFERS}
-    assert {how for _, _, how in differed} == {FIXED, SCRATCH}
-    again = of(study, folder, searched, asked)[1].checks
-    assert {(c.group, c.fit, c.how) for c in again} == differed and len(again) == len(differed)
-    of(study, folder, good, replace(asked, wanted={"dataset": ["wine"]}))
-    rest = of(study, folder, searched, asked)[1].checks
-    assert {(c.group, c.fit, c.how) for c in rest} == {name for name in differed if "wine" not in name[0]}
-    assert 0 < len(rest) < len(differed)
-
-
-def test_a_line_made_anew_is_not_verified_any_more(study, folder, files, make):
-    study, _ = of(study, folder, good)
-    again = [make(seed=k, score=0.4, date="2026-11-23") for k in range(40)]
-    records.fold_in(study, files(again), folder)
-    assert standing.loud(standing.groups(study, folder)) == ["NEVER SAMPLED: toy/fits.csv.gz: wine ep."]
-
-
-def test_many_groups_are_counted_unless_they_differ(study, folder):
-    every = standing.groups(study, folder)
-    many = [every[0]._replace(name=f"set {k}", good=0, differing=0, chaotic=0, stale=0) for k in range(13)]
-    assert standing.loud(many) == [
-        "NEVER SAMPLED: toy/fits.csv.gz: 13 groups, set 0; set 1; set 2 and 10 more."
+def test_what_a_reader_is_warned_of(fits):
+    of, folder, changes = fits
+    study = replace(of, protocol=lambda row: "" if row["dataset"] == "wine" else "changed")
+    changes["of"] = lambda row: {"score": row["score"] + (row["method"] == "vb")}
+    run(fits, 10, dataset=["wine"])
+    text = standing.warnings(standing.groups(study, folder))
+    assert text == [
+        f"TOO FEW REPEATED: {of.file}: wine ep (10 of 30); wine vb (10 of 30).",
+        f"NOT REPRODUCED: {of.file}: wine vb (10 of 10 differ).",
+        f"NEVER REPEATED: {of.file}: iono ep; iono vb.",
+        f"ANOTHER PROTOCOL THAN TODAY'S: {of.file}: iono ep (40 rows); iono vb (40 rows).",
     ]
-    (told,) = standing.loud([group._replace(good=40, differing=1) for group in many])
+    notes, every = standing.of({of: records.load(of, folder), records.studies()[1]: None}, folder)
+    assert list(map(bool, notes.values())) == [True, False] and len(every) == 3
+    assert "**NOT REPRODUCED:" in " ".join(notes[of])
+
+
+def test_a_check_of_before_the_rows_were_made_does_not_count(fits):
+    of, folder, _ = fits
+    row = Verified(of.file, "wine ep", "2020-01-01", "", "", 40, 40, 0, 0, 0.0)
+    verified.append(folder, [row, row._replace(date="2999-01-01", rows=7, same=7)])
+    (group,) = [group for group in standing.groups(of, folder) if group.name == "wine ep"]
+    assert (group.repeated, group.same, group.checked) == (7, 7, ("2999-01-01",))
+
+
+def test_many_groups_are_counted_unless_they_differ(fits):
+    first = standing.groups(*fits[:2])[0]
+    many = [first._replace(name=f"set {k}") for k in range(13)]
+    assert standing.warnings(many) == [
+        "NEVER REPEATED: toy/fits.csv.gz: 13 groups, set 0; set 1; set 2 and 10 more."
+    ]
+    (told,) = standing.warnings([group._replace(repeated=40, different=1) for group in many])
     assert told.startswith("NOT REPRODUCED") and all(group.name in told for group in many)
 
 
-def test_another_protocol_is_loud(study, folder):
-    study = replace(study, protocol=lambda line: "p" if line["dataset"] == "wine" else "q")
-    loud = standing.loud(standing.groups(study, folder))
-    assert "ANOTHER PROTOCOL THAN TODAY'S: toy/fits.csv.gz: iono ep (40 fits); iono vb (40 fits)." in loud
-
-
-def test_by_search_counts_as_reproduced(study, folder):
-    def by_search(lines, context):
-        for line in lines.to_dict("records"):
-            yield line, [Outcome(FIXED, BY_SEARCH, 1.0, note="ends elsewhere"), Outcome(SCRATCH, PASSED, 0.0)]
-
-    study, _ = of(study, folder, by_search)
-    groups = standing.groups(study, folder)
-    assert groups[0].good == 30 and groups[0].scratch == 30 and not standing.loud(groups)
-
-
-def test_processes_give_the_same(study, folder, tmp_path):
-    shutil.copytree(folder, tmp_path / "two")
-    _, one = of(study, folder, half)
-    _, two = of(study, tmp_path / "two", half, jobs=2)
-    assert sorted(map(str, one.checks)) == sorted(map(str, two.checks))
-
-
-def test_lines_beside_a_drawn_one_are_of_its_data_set(study, folder):
-    def lonely(lines, context):
-        assert set(context.every["dataset"]) == set(lines["dataset"]) and len(context.every) > len(lines)
-        assert len(lines) <= verify.CHUNK and context.mirror == "here"
-        return good(lines, context)
-
-    assert of(study, folder, lonely, mirror="here")[1].checks
-
-
-def test_groups_whose_units_are_made_together_are_made_again_together(study, folder):
-    calls = []
-
-    def once_a_unit(lines, context):
-        for _, of_unit in lines.groupby(["dataset", "seed"], sort=False):
-            calls.append(tuple(of_unit.iloc[0][["dataset", "seed"]]))
-        return good(lines, context)
-
-    both = replace(study, unit=("dataset", "seed"))
-    _, found = of(both, folder, once_a_unit, verify.Selection({"dataset": ["iono"]}))
-    assert {check.group for check in found.checks} == {"iono ep", "iono vb"}
-    assert len(calls) == len(set(calls)) == verify.FITS
-
-
-def test_a_damaged_file_is_named(study, folder):
-    of(study, folder, good)
+def test_the_file_reads_back_and_damage_is_named(fits):
+    found, folder = run(fits, 2).found, fits[1]
+    verified.append(folder, [found[0]._replace(difference=float("nan"))])
+    back = verified.read(folder)
+    assert back[:-1] == found and back[-1].difference != back[-1].difference
     path = folder / verified.FILE
-    path.write_bytes(path.read_bytes().replace(b"yes", b"no", 1))
-    with pytest.raises(RecordError, match="verified.csv: differs"):
-        verified.read(folder)
+    for content, what in (
+        (path.read_bytes().replace(b"rows", b"lines"), "columns"),
+        (path.read_bytes().replace(b",2,2,", b",two,2,"), "'two'"),
+    ):
+        records.write(folder, {verified.FILE: content})
+        with pytest.raises(RecordError, match=rf"verified.csv: .*{what}"):
+            verified.read(folder)
+    path.unlink()
+    with pytest.raises(RecordError, match="verified.csv: missing"):
+        verified.append(folder, found)
 
 
-@pytest.mark.parametrize("name, value", [("how", "guessed"), ("passed", "perhaps"), ("gain", "much")])
-def test_a_check_that_cannot_be_is_named(study, folder, name, value):
-    of(study, folder, good)
-    table = pd.read_csv(folder / verified.FILE, dtype=str).assign(**{name: value})
-    records.save(folder, {}, [], {verified.FILE: table.to_csv(index=False).encode()})
-    with pytest.raises(RecordError, match=rf"verified.csv: .*'{value}'"):
-        verified.read(folder)
+# The committed file
 
 
-def test_a_file_that_is_gone_is_not_begun_anew(study, folder):
-    """Its check sum was replaced, and with it what said that it was lost."""
-    of(study, folder, good)
-    (folder / verified.FILE).unlink()
-    sums = (folder / records.SUMS).read_bytes()
-    for use in (lambda: verified.read(folder), lambda: of(study, folder, good)):
-        with pytest.raises(RecordError, match="verified.csv: missing, though SHA256SUMS has it"):
-            use()
-    assert (folder / records.SUMS).read_bytes() == sums
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("summarise", ROOT / "tools/summarise_verified.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_differences_are_held_against_the_tolerance():
-    assert outcome_of(FIXED, {"a": 1e-7, "b": -1e-7}, 1e-6)[:3] == (FIXED, PASSED, 1e-7)
-    worse = outcome_of(FIXED, {"a": 1e-7, "b": float("nan")}, 1e-6)
-    assert worse.passed == DIFFERS and worse.note == "b beyond 1e-06"
+def check(fit, passed="yes", how="fixed", run="a", date="2026-11-20", difference="1e-9", **more):
+    about = {"study": "qp/as-released.csv.gz", "group": "old name", "commit": "c", "environment": "e"}
+    return (
+        about
+        | {"fit": fit, "passed": passed, "how": how, "run": run, "date": date}
+        | {"difference": difference}
+        | more
+    )
 
 
-def test_a_stamp_says_where_and_when():
-    stamp = runs.stamp({"rule": "ep"})
-    assert set(stamp) == set(runs.STAMP) and "numpy" in stamp["environment"] and len(stamp["protocol"]) == 16
-    assert stamp["protocol"] != runs.stamp({"rule": "qp"})["protocol"] and runs.stamp()["protocol"] == ""
+def test_the_long_file_is_summed_up(tool):
+    checks = [
+        check("fold=0", "no"),
+        check("fold=0", difference="3e-9"),  # the last check counts
+        check("fold=1", run="b"),  # the row is of another run now
+        check("fold=2", how="fixed"),
+        check("fold=2", "no", how="scratch", date="2026-11-21", difference=""),  # two ways count once
+        check("fold=3", "by search"),
+        check("fold=4", "reported", difference="2"),
+        check("fold=5", date="2026-11-21", difference=""),
+        check("fold=9"),  # no row any more
+    ]
+    current = {
+        (row["study"], row["group"], row["fit"]): ("as-released wine12 ep", "a") for row in checks[:-1]
+    }
+    for method in ("ep", "qp"):  # the methods of a split count once
+        checks.append(check(f"split=1 method={method}", study=tool.TRUTH, group="coal"))
+        current[tool.TRUTH, "coal", f"split=1 method={method}"] = "coal", "a"
+    assert tool.summarise(checks, current) == [
+        Verified("qp/as-released.csv.gz", "as-released wine12 ep", "2026-11-20", "c", "e", 3, 2, 1, 0, 2.0),
+        Verified("qp/as-released.csv.gz", "as-released wine12 ep", "2026-11-21", "c", "e", 2, 1, 0, 1, 1e-9),
+        Verified("qp/truth.csv", "coal", "2026-11-20", "c", "e", 1, 1, 0, 0, 1e-9),
+    ]
 
 
-def test_a_difference_that_is_no_number_is_beyond_every_tolerance():
-    found = outcome_of(SCRATCH, {"a": 0.0, "b": float("nan")}, 1e-6)
-    assert found.passed == DIFFERS and found.note == "b beyond 1e-06"
-    assert outcome_of(SCRATCH, {"a": 1e-7}, 1e-6).passed == PASSED
+def test_the_committed_checks_are_of_recorded_groups():
+    rows = verified.read(ROOT / "results")
+    assert len(rows) > 1000 and all(row.rows == row.same + row.other + row.different > 0 for row in rows)
+    studies = {study.file: study for study in records.studies()}
+    sizes = {
+        (file, group.name): group.rows
+        for file in {row.study for row in rows}
+        for group in standing.groups(studies[file], ROOT / "results")
+    }
+    assert {(row.study, row.group) for row in rows} <= sizes.keys()
+    assert all(row.rows <= sizes[row.study, row.group] for row in rows)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from papers.evidence import files, records, runs
+from papers.evidence import records
 from papers.pep.records import REGRESSION
 
 POWERS = ("0", "0.5", "0.8", "1")
@@ -56,11 +56,8 @@ def fits():
 
 
 def put_record(folder, study, lines):
-    """Lines (or a frame) as the record of a study in a folder, made just now; what the folder gives back."""
-    with files.alone(folder):
-        frame = lines if hasattr(lines, "columns") else study.frame({"run": "", **line} for line in lines)
-        run = runs.of_lines(study.file, {**runs.stamp(), "protocol": ""}, frame)
-        records.save(folder, {study: frame.assign(run=run.run)}, [run], {})
+    """Rows (or a frame) as the record of a study in a folder, made just now; what the folder gives back."""
+    records.put(folder, {study: lines.to_dict("records") if hasattr(lines, "columns") else list(lines)})
     return records.load(study, folder)
 
 

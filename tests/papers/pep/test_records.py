@@ -1,15 +1,13 @@
-"""Records of regressions and classifications: lines of fits, what a file may hold, folding in, fits again."""
+"""Records of regressions and classifications: lines of fits, what a file may hold, fits repeated."""
 
 import numpy as np
 import pytest
 
-from papers.evidence import jobs as folding
+from papers.core.comparison import BETTER, CHAOTIC, DIFFERENT, SAME, WORSE, compare
+from papers.core.study import Source
 from papers.evidence import records, runs, store
 from papers.evidence.store import RecordError
-from papers.evidence.verification import verified
-from papers.evidence.verification.again import by_tolerance
-from papers.evidence.verification.outcome import DIFFERS, PASSED, REPORTED, Context
-from papers.pep import jobs, regression
+from papers.pep import regression
 from papers.pep.records import CLASSIFICATION, OUTCOMES, REGRESSION, line_of
 from tilted.learning.search import Search
 
@@ -132,69 +130,50 @@ def assert_refused(study, make, change, message):
         study.encode(wrong, "here")
 
 
-def test_both_kinds_are_folded_into_one_folder(classification_fit, regression_fit, tmp_path):
-    for kind, make in (("pep", regression_fit), ("pep-classification", classification_fit)):
+def test_each_kind_of_fits_has_its_table(classification_fit, regression_fit, tmp_path):
+    made, paths = {REGRESSION: regression_fit, CLASSIFICATION: classification_fit}, []
+    for folder, make in zip(("pep", "pep-classification"), made.values(), strict=True):
         fits = [make(run=runs.stamp()), make("failed", run=runs.stamp(), split=1)]
-        store.write_records(tmp_path / "fits" / kind / "g" / "x.jsonl.gz", fits)
-    changes = {}
-    for record in jobs.records({}):
-        paths = sorted(
-            path for folder in record.folders for path in (tmp_path / "fits" / folder).rglob("*.gz")
-        )
-        if paths:
-            changes |= folding.fold(paths, tmp_path / "results", **record.parameters)
-    assert {file: str(change) for file, change in changes.items()} == {
-        study.file: "2 added, 0 replaced, 0 kept" for study in (REGRESSION, CLASSIFICATION)
-    }
-    for study in (REGRESSION, CLASSIFICATION):
+        paths.append(store.write_records(tmp_path / "data/fits" / folder / "g/x.jsonl.gz", fits))
+    changes = records.collect(paths, tmp_path / "results")
+    assert changes == {study.file: (2, 0, 0, 0) for study in made}
+    for study in made:
         frame = records.load(study, tmp_path / "results")
         assert frame["outcome"].tolist() == ["ok", "failed"] and frame["seconds"].tolist() == [1.5, 1.5]
 
 
-def test_names_of_lines_leave_the_usual_protocol_out(regression_fit):
-    """Names in verified.csv leave the usual protocol out."""
-    old, new = (line_of(regression_fit(protocol=name)) for name in ("as-described", "converged"))
-    assert verified.group_of(REGRESSION, old) == "boston 0.5"
-    assert verified.fit_of(REGRESSION, old) == "m=5 start=data split=0"
-    assert verified.group_of(REGRESSION, new) == "converged boston 0.5"
-    assert verified.fit_of(REGRESSION, new) == "m=5 start=data split=0"
-
-
-def test_regressions_are_made_again_by_the_search_of_their_protocol(monkeypatch):
+def test_regressions_are_repeated_by_the_search_of_their_protocol(monkeypatch):
     short = {name: Search(max_iterations=n) for n, name in enumerate(regression.SEARCHES, start=2)}
     monkeypatch.setattr(regression, "SEARCHES", short)
     parts = regression.parts_of("synthetic", 0, None)
     made = [line_of(regression.run_cell(parts, "synthetic", 0, 0.5, 4, protocol=name)) for name in short]
     assert made[0]["nlml"] != made[1]["nlml"]
     frame = REGRESSION.frame({**line, "run": "r"} for line in made)
-    checks = list(REGRESSION.again(frame, Context(None, frame, REGRESSION, "")))
-    assert [outcome.passed for _, (outcome,) in checks] == [PASSED, PASSED]
+    repeated = list(REGRESSION.repeat(frame, Source(None, "")))
+    assert [study for study, _ in repeated] == [REGRESSION] * 2
+    assert [row["nlml"] for _, row in repeated] == [line["nlml"] for line in made]
 
 
 @pytest.mark.parametrize(
-    ("record", "repeated", "passed"),
+    ("record", "repeated", "status"),
     [
-        ({}, {}, PASSED),
-        ({}, {"nlml": 123.4567891 + 0.009, "smll": -1.2509, "evaluations": 9}, PASSED),
-        ({}, {"smll": -1.26}, DIFFERS),  # the same optimum, other scores
-        ({}, {"nlml": 123.0, "smll": -1.6}, REPORTED),  # a better optimum
-        ({}, {"nlml": 124.0, "smll": -1.6}, DIFFERS),  # a worse one
-        ({"outcome": "stopped"}, {"outcome": "stopped", "nlml": 125.0, "smll": -9.0}, REPORTED),  # cut off
-        ({"outcome": "stopped"}, {"outcome": "failed"}, DIFFERS),
-        ({"outcome": "failed"}, {"outcome": "stopped"}, DIFFERS),
-        ({"outcome": "failed"}, {"outcome": "failed"}, PASSED),
+        ({}, {}, SAME),
+        ({}, {"nlml": 123.4567891 + 0.009, "smll": -1.2509, "evaluations": 9}, SAME),
+        ({}, {"smll": -1.26}, DIFFERENT),  # the same optimum, other scores
+        ({}, {"nlml": 123.0, "smll": -1.6}, BETTER),
+        ({}, {"nlml": 124.0, "smll": -1.6}, WORSE),
+        ({"outcome": "stopped"}, {"outcome": "stopped", "nlml": 125.0, "smll": -9.0}, CHAOTIC),
+        ({"outcome": "stopped"}, {"outcome": "failed"}, DIFFERENT),
+        ({"outcome": "failed"}, {"outcome": "stopped"}, DIFFERENT),
+        ({"outcome": "failed"}, {"outcome": "failed"}, SAME),
     ],
 )
-def test_a_repeated_search_is_judged_by_its_optimum(record, repeated, passed, regression_fit):
+def test_a_repeated_search_is_judged_by_its_optimum(record, repeated, status, regression_fit):
     line = REGRESSION.frame([line_of(regression_fit(**record)) | {"run": "r"}]).to_dict("records")[0]
-    outcome = by_tolerance(REGRESSION, line, line_of(regression_fit(**repeated)))
-    assert outcome.passed == passed and (passed == PASSED) == (outcome.note == "")
-    if passed == REPORTED and "outcome" not in record:
-        assert outcome.gain == pytest.approx(0.4567891) and outcome.note.startswith("better optimum: nlml")
+    assert compare(REGRESSION, line, line_of(regression_fit(**repeated))).status == status
 
 
-@pytest.mark.parametrize(("error", "passed"), [(0.05, PASSED), (0.1, PASSED), (0.15, DIFFERS)])
-def test_the_test_error_may_move_by_a_test_point(error, passed, classification_fit):
+@pytest.mark.parametrize(("error", "status"), [(0.05, SAME), (0.1, SAME), (0.15, DIFFERENT)])
+def test_the_test_error_may_move_by_a_test_point(error, status, classification_fit):
     line = CLASSIFICATION.frame([line_of(classification_fit()) | {"run": "r"}]).to_dict("records")[0]
-    repeated = line_of(classification_fit(error=error))
-    assert by_tolerance(CLASSIFICATION, line, repeated).passed == passed
+    assert compare(CLASSIFICATION, line, line_of(classification_fit(error=error))).status == status

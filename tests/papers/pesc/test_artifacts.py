@@ -184,13 +184,13 @@ def test_missing_gaps_are_infinite():
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_jobs_to_artifacts(fold_in, tmp_path):
-    fits, results = tmp_path / "fits", tmp_path / "results"
+def test_jobs_to_artifacts(tmp_path):
+    results, paths = tmp_path / "results", []
     searched = regret().astype(object).where(regret().notna(), None)
     for name, table in (("accuracy/1d", accuracy(2)), ("searches/50/gramacy", searched)):
         lines = [{**line, "run": runs.stamp()} for line in table.to_dict("records")]
-        store.write_records(fits / "pesc" / f"{name}.jsonl.gz", lines)
-    changes = fold_in(fits, results)
+        paths.append(store.write_records(tmp_path / f"data/fits/pesc/{name}.jsonl.gz", lines))
+    changes = records.collect(paths, results)
     # a search is replaced as a whole: three rules, three repeats
     assert {file: change.added for file, change in changes.items()} == {ACCURACY.file: 40, REGRET.file: 9}
     assert len(records.load(REGRET, results)) == 18
@@ -201,27 +201,18 @@ def test_jobs_to_artifacts(fold_in, tmp_path):
     assert re.search(r"^\| sum +\| +2 \| +2 \| +2 \|", text, re.M) and "| EP   " not in text
     assert all((tmp_path / "figures/pesc" / name).is_file() for name in ("accuracy.png", "regret.png"))
     assert [f.id for f in found.audit[0].findings] == ["PESC1", "PESC2", "PESC3"]
-    # nothing was made again
     assert [line.split(":")[:2] for line in found.loud] == [
-        ["NEVER SAMPLED", f" {study.file}"] for study in (ACCURACY, REGRET)
+        ["NEVER REPEATED", f" {study.file}"] for study in (ACCURACY, REGRET)
     ]
     assert artifacts.write(tmp_path / "none", tmp_path / "t", tmp_path / "f") == ([], [])
     assert not (tmp_path / "t").exists()
 
 
-def test_one_study_alone_makes_its_own_artifacts(fold_in, tmp_path):
-    lines = [{**line, "run": runs.stamp()} for line in accuracy().to_dict("records")]
-    store.write_records(tmp_path / "fits/pesc/accuracy/1d.jsonl.gz", lines)
-    assert list(fold_in(tmp_path / "fits", tmp_path / "results")) == [ACCURACY.file]
+def test_one_study_alone_makes_its_own_artifacts(tmp_path):
+    records.put(tmp_path / "results", {ACCURACY: accuracy().to_dict("records")})
     artifacts.write(tmp_path / "results", tmp_path / "tables", tmp_path / "figures")
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {"pesc.md", "pesc_accuracy.csv"}
     assert {path.stem for path in (tmp_path / "figures/pesc").iterdir()} == {"accuracy"}
-
-
-def test_lines_of_another_study_are_refused(fold_in, tmp_path):
-    store.write_records(tmp_path / "fits/pesc/accuracy/x.jsonl.gz", [{"other": 1, "run": runs.stamp()}])
-    with pytest.raises(store.RecordError, match=r"x\.jsonl\.gz: a record of .* without family, problem"):
-        fold_in(tmp_path / "fits", tmp_path / "results")
 
 
 def test_what_the_experiment_counts_by_is_what_the_rules_say():

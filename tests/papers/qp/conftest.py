@@ -141,7 +141,7 @@ def stamp():
     return STAMP
 
 
-def write_fits(under, name, records, folder="fits"):
+def write_fits(under, name, records, folder="data/fits/qp"):
     first = records[0]
     path = under / folder / first["protocol"] / first["dataset"] / f"{name}.jsonl.gz"
     return store.write_records(path, records)

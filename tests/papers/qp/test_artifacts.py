@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from papers.evidence import records, runs
+from papers.evidence import records
 from papers.evidence.store import RecordError
-from papers.qp import artifacts, collect
+from papers.qp import artifacts, pairs
 from papers.qp.claims.chapter import CLAIMS
-from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS
+from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS, TRUTH, TRUTH_LATENTS
 
 RESULTS = Path(__file__).resolve().parents[3] / "results"
 NAMES = {
@@ -27,16 +27,18 @@ NAMES = {
 def recorded(record, fit_writer, tmp_path_factory):
     """Compact records of two data sets: a complete seed, and one whose last fold is absent."""
     folder, paths = tmp_path_factory.mktemp("recorded"), []
+    ep = pairs.fits_of([record(latent_variance=[0.5, 2.0])])
     for dataset, n_folds in (("wine12", 10), ("coal", 1)):
-        records = [
+        fits = [
             record(dataset=dataset, method=method, seed=seed, fold=fold, ntll=ntll + 0.01 * fold)
-            | {"latent_variance": [ntll, 2.0 + fold]}
+            | {"latent_variance": [ntll, 2.0]}
             for method, ntll in (("ep-tune", 0.5), ("ep", 0.5), ("qp", 0.4), ("vb-joint", 0.7))
             for seed in range(2)
             for fold in range(n_folds if seed == 0 or dataset == "coal" else 9)
         ]
-        paths.append(fit_writer(folder, "all-000-001", records))
-    collect.fold_in(paths, folder / "results")
+        fits = [pairs.with_pairs(fit, ep) if fit["method"] == "qp" else fit for fit in fits]
+        paths.append(fit_writer(folder, "all-000-001", fits))
+    records.collect(paths, folder / "results")
     return folder / "results"
 
 
@@ -74,9 +76,9 @@ def test_every_artifact_is_written(made):
         assert {name for name, content in written(folder / kind).items() if content} == names
 
 
-def test_what_was_never_made_again_is_loud(made):
+def test_what_was_never_repeated_is_said(made):
     assert [text.split(": ")[:2] for text in made[0].loud] == [
-        ["NEVER SAMPLED", "qp/as-released.csv.gz"],
+        ["NEVER REPEATED", "qp/as-released.csv.gz"],
         ["ANOTHER PROTOCOL THAN TODAY'S", "qp/as-released.csv.gz"],
     ]
 
@@ -88,9 +90,9 @@ def test_each_variance_figure_has_its_own_points(record, fit_file, published_fol
     for protocol, n_test in (("as-released", 2), ("corrected", 4)):
         for dataset in ("wine12", "coal"):
             where = {"dataset": dataset, "protocol": protocol}
-            records = [record(method=m, latent_variance=[1.0] * n_test, **where) for m in ("ep", "qp")]
-            paths.append(fit_file("all-000-000", records))
-    collect.fold_in(paths, tmp_path / "results")
+            ep, qp = (record(method=m, latent_variance=[1.0] * n_test, **where) for m in ("ep", "qp"))
+            paths.append(fit_file("all-000-000", [ep, pairs.with_pairs(qp, pairs.fits_of([ep]))]))
+    records.collect(paths, tmp_path / "results")
 
     def draw(fits, points, datasets, stem, title):
         shown = points[points["dataset"].isin(datasets)]
@@ -122,7 +124,7 @@ def test_partial_seeds_are_shown_as_such(made):
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_method_alone_has_its_table_and_no_variance_figure(record, fit_file, published_folder, tmp_path):
-    collect.fold_in([fit_file("ep", [record(dataset="coal")])], tmp_path / "results")
+    records.collect([fit_file("ep", [record(dataset="coal")])], tmp_path / "results")
     write(tmp_path / "results", tmp_path, published_folder)
     assert set(written(tmp_path / "tables")) == NAMES["tables"]
     assert set(written(tmp_path / "figures")) == {
@@ -148,23 +150,12 @@ def test_ground_truth_and_lookup_tables_have_theirs_where_there_are_records(
     effect = {**made, "projection": "quadrature", "ntll": 0.5, "outside_box": 0.25}
     errors = dict.fromkeys(LOOKUP_ERRORS.columns, 0) | {"projection": "quadrature", "likelihood": "probit"}
     records.put(results, {LOOKUP_EFFECT: [effect], LOOKUP_ERRORS: [errors | {"y": 1, "region": "box"}]})
-    shutil.copytree(RESULTS / "qp" / "truth", results / "qp" / "truth")
-    sums = "".join(
-        f"{digest}  {name}\n"
-        for folder in (RESULTS, results)
-        for name, digest in records.sums(folder).items()
-        if folder == results or name.startswith("qp/truth/")
-    )
-    (results / records.SUMS).write_text(sums)
-    with pytest.raises(RecordError, match="run '.*' is not known"):  # of the committed records
-        write(results, tmp_path, published_folder)
-    listed = (RESULTS / "runs.csv").read_text().splitlines(keepends=True)
-    known = (results / "runs.csv").read_text() + "".join(line for line in listed if "qp/truth/" in line)
-    records.save(results, {}, runs.parse(known.encode(), "runs").values(), {})
+    truth = {study: records.load(study, RESULTS) for study in (TRUTH, TRUTH_LATENTS)}
+    records.save(results, truth, {**records.read_runs(RESULTS), **records.read_runs(results)})
     audit = write(results, tmp_path, published_folder).audit[0]
     tables = written(tmp_path / "tables")
     assert {"qp_truth.csv", "qp_truth.md", "lookup.csv", "lookup.md"} <= set(tables)
-    made = 3 * len(list((RESULTS / "qp" / "truth").glob("*.json.gz")))
-    assert b"1 line made 20" in tables["lookup.md"] and f"{made} lines made".encode() in tables["qp_truth.md"]
+    assert b"1 row made 20" in tables["lookup.md"]
+    assert f"{len(truth[TRUTH])} rows made".encode() in tables["qp_truth.md"]
     assert "qp_truth.png" in written(tmp_path / "figures")
-    assert "NEVER SAMPLED: qp/lookup_effect.csv" in " ".join(audit.notes["QP9"])
+    assert "NEVER REPEATED: qp/lookup_effect.csv" in " ".join(audit.notes["QP9"])

@@ -365,8 +365,8 @@ def section(text, name):
 def test_the_page_says_which_fits_were_refitted(recorded, document, line):
     text = document(recorded(line(dataset="coal"), line(dataset="coal", protocol=DERIVED)))
     note = " ".join(text.split("\n## ")[0].split())
-    assert "1 line made 20" in note and "none made again." in note
-    assert f"**NEVER SAMPLED: qp/differences.csv.gz: {DERIVED} coal ep.**" in note
+    assert "1 row made 20" in note and "none repeated." in note
+    assert f"**NEVER REPEATED: qp/differences.csv.gz: {DERIVED} coal ep.**" in note
     assert section(text, "loose-stop").startswith("| Row")
 
 

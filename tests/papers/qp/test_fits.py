@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from papers import data
-from papers.evidence import provenance
 from papers.qp import fits as qp
-from papers.qp import jobs, protocols, scored, steps
+from papers.qp import protocols, scored, steps
 from tilted.inference import RULES
 from tilted.kernels import SquaredExponential
 from tilted.numerics.linalg import NotPositiveDefinite
@@ -147,23 +146,6 @@ def test_protocols_are_complete_and_refuse_unknown_names():
         protocols.method("corrected", "counts", "rep")
     with pytest.raises(ValueError, match="ep-tune"):
         protocols.method("corrected", "counts", "ep-tune")  # tuned once there
-
-
-def test_closures_hold_what_a_job_runs_and_nothing_else():
-    """Modules that jobs name to the workflow, which reruns them when the code of these changes."""
-    grid = {"rows": {"wine12": {"seeds": 1, "block": 1}}, "methods": ["ep", "qp"]}
-    counts = {"rows": {"coal": {"seeds": 1, "block": 1}}, "methods": ["vb-joint"]}
-    listed = list(jobs.jobs({"qp": {"as-released": grid | {"also": [counts]}}}))
-    ep, qp_job, joint = (provenance.closure(*job.modules) for job in listed)
-    assert "tilted.likelihoods.poisson" not in ep and "tilted.likelihoods.poisson" in joint
-    assert "tilted.inference.vb_joint" in joint and "tilted.inference.vb_joint" not in qp_job
-    kernel = "tilted.kernels.squared_exponential"
-    for name in ("tilted.inference.engine", "tilted.numerics.linalg", kernel, "papers.data.splits"):
-        assert name in ep
-    assert not provenance.REGISTRIES & {*ep, *qp_job, *joint}  # which may gain a name
-    assert not [name for name in ep if name.startswith(("papers.evidence.audit", "papers.qp.table"))]
-    with pytest.raises(ValueError, match="no module"):
-        provenance.closure("tilted.nonesuch")
 
 
 def exact_of(name, seed, fold):

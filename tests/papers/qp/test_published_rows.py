@@ -5,8 +5,8 @@ import pytest
 
 from papers import data
 from papers.evidence import records, runs, store
-from papers.qp import collect, published
 from papers.qp import fits as qp
+from papers.qp import published
 from papers.qp.records import FITS
 from papers.qp.table1 import rows as table1
 
@@ -20,8 +20,10 @@ def test_ep_and_qp_agree_with_the_published_row(dataset, row, pytestconfig, tmp_
     records_made = ep + list(qp.run_job(loaded, "as-released", "qp", range(10), starts))
     assert all(r["status"]["converged"] for r in records_made)
     stamped = [{**record, "run": runs.stamp()} for record in records_made]
-    path = store.write_records(tmp_path / "fits" / "as-released" / dataset / "all.jsonl.gz", stamped)
-    collect.fold_in([path], tmp_path / "results")
+    path = store.write_records(
+        tmp_path / "data" / "fits" / "qp" / "as-released" / dataset / "all.jsonl.gz", stamped
+    )
+    records.collect([path], tmp_path / "results")
     printed = published.read(pytestconfig.rootpath / "data" / "published" / "qp_table1.csv")
     fits = records.load(FITS["as-released"], tmp_path / "results")
     table = table1.summarise(fits, printed, {}).table

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from papers.evidence import grid
-from papers.evidence.verification import standing
+from papers.evidence import grid, standing
 from papers.qp import lines as reasons
 from papers.qp import published
 from papers.qp.table1 import latex, tables
@@ -194,7 +193,7 @@ def test_clean_runs_say_none_and_what_was_never_made_again_is_said(line, summary
     group = standing.Group("qp/fits.csv", "coal ep", 1, 0, 0, 0, 0, 0, ("2026-01-02",), ())
     text = tables.markdown(dataclasses.replace(whole, groups=[group]))
     assert "**Not all of these records were verified: see Provenance below.**" in text.split("## Protocol")[0]
-    assert "**NEVER SAMPLED: qp/fits.csv: coal ep.**" in text.split("## Provenance")[1]
+    assert "**NEVER REPEATED: qp/fits.csv: coal ep.**" in text.split("## Provenance")[1]
 
 
 @pytest.mark.parametrize(("known", "text"), [([], "unknown"), (["a"], "a"), (["a", "b", "c"], "a to c")])

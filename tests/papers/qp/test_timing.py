@@ -8,7 +8,7 @@ from papers import data
 from papers.__main__ import main
 from papers.evidence import records
 from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, TOO_FEW, UNDECIDED
-from papers.evidence.verification.verify import Selection, verify
+from papers.evidence.verify import Selection, verify
 from papers.qp import fits as qp
 from papers.qp import timing
 from papers.qp.records import TIMING
@@ -89,30 +89,25 @@ def test_times_of_other_sets_stay_and_so_do_those_of_more_seeds(results, capsys)
     seen = capsys.readouterr().out
     records.put(results, {TIMING: [line | {"dataset": "glass"} for line in _lines(of_one)]})
     assert len(records.load(TIMING, results)) == len(of_one) + len(others), "two seeds are more than one"
-    assert "0 added, 1 replaced, 1 kept" in seen
+    assert "0 added, 0 replaced, 1 the same" in seen
 
 
 def _lines(frame):
     return frame.drop(columns="run").to_dict("records")
 
 
-def test_sweeps_are_counted_again_and_seconds_are_not_compared(results):
+def test_sweeps_are_counted_again_and_seconds_are_not_compared(results, monkeypatch):
     frame = records.load(TIMING, results)
     assert frame["method"].tolist() == list(timing.METHODS) and (frame["seconds"] > 0).all()
-    records.save(results, {TIMING: frame.assign(seconds=9.0)}, [], {})
+    records.put(results, {TIMING: _lines(frame.assign(seconds=9.0))})
     found = verify([TIMING], results, Selection({}))
-    assert [(c.passed, c.how) for c in found.checks] == [("yes", "scratch")] * 3
+    assert [(row.rows, row.same) for row in found.found] == [(3, 3)] and found.differences == []
     other = frame.assign(sweeps=frame["sweeps"].where(frame["method"] != "qp", frame["sweeps"] + 1))
-    records.save(results, {TIMING: other}, [], {})
-    found = verify([TIMING], results, Selection({}))
-    assert [c.note for c in found.checks if c.passed == "no"] == ["sweeps beyond 1e-06"]
-
-
-def test_a_time_that_does_not_exist_any_more_is_found(results, monkeypatch):
-    timing._untimed.cache_clear()
+    records.put(results, {TIMING: _lines(other)})
+    (difference,) = verify([TIMING], results, Selection({})).differences
+    assert "method qp: sweeps by -1" in difference
     monkeypatch.setattr(timing, "_timed", lambda *_: (None, None))
-    assert {c.passed for c in verify([TIMING], results, Selection({})).checks} == {"no"}
-    timing._untimed.cache_clear()
+    assert verify([TIMING], results, Selection({})).found[0].different == 3
 
 
 def test_no_seeds_and_counts_are_refused():

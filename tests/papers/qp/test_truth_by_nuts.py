@@ -9,8 +9,8 @@ import pytest
 
 from papers import data
 from papers.evidence.runs import CHECKOUT
-from papers.evidence.store import first_record
-from papers.qp import fits, published
+from papers.qp import fits
+from papers.qp.truth import records
 from tilted.kernels import SquaredExponential
 
 numpyro = pytest.importorskip("numpyro")
@@ -63,7 +63,7 @@ def log_likelihoods(name):
 def test_means_and_variances_agree_within_both_samplers_errors(name):
     from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 
-    record = first_record(CHECKOUT / "results" / "qp" / "truth" / published.truth_file(name, 0))
+    record = next(each for each in records.read(CHECKOUT / "results") if each["dataset"] == name)
     cell = fits.cell_of(data.load(name), "as-released", "ep", 0, 0)
     points, kernel = cell.points, SquaredExponential(**record["hyperparameters"])
     mean, extra = nuts(
