@@ -127,17 +127,16 @@ FOLD = ("records", "--fits", "data/fits", "--records")
 DRAW = ("tables", "--records", "results/tiny", "--tables", "drawn/tables", "--figures", "drawn/figures")
 
 
-def command(folder, *arguments, before=(), child=None):
+def command(folder, *arguments):
     """Start `tilted` in a folder, by the code there."""
     environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "MPLCONFIGDIR": str(folder / "cache")}
     return subprocess.Popen(
-        [*before, sys.executable, "-m", "papers", *arguments],
+        [sys.executable, "-m", "papers", *arguments],
         cwd=folder,
         env=environment,
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        preexec_fn=child,
     )
 
 
