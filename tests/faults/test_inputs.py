@@ -6,7 +6,6 @@ import hypothesis
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
@@ -31,7 +30,6 @@ DAYS = pd.Series(pd.date_range("2020-01-01", periods=30))
 CLASSIFIERS = [GPClassifier, GPOrdinalClassifier, SparseGPClassifier]
 REGRESSORS = [GPRegressor, GPPoissonRegressor, SparseGPRegressor, SparseGPPoissonRegressor]
 KINDS = [*CLASSIFIERS, *REGRESSORS]
-ROOM = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -125,7 +123,6 @@ def test_a_refit_that_fails_or_is_interrupted_leaves_no_mixture(kind, error, cou
 CELLS = st.text("0123456789.,-+eNA?gbRM \n", max_size=300)
 
 
-@ROOM
 @hypothesis.given(
     name=st.sampled_from(sorted(set(readers.READERS) - {"wine12", "wine13", "wine23", "coal"})),
     content=st.one_of(st.binary(max_size=80), CELLS.map(str.encode)),
