@@ -44,8 +44,8 @@ def at_their_default():
     "kind, code, said",
     [
         ("killed", 2, "SIGKILL"),
-        ("memory", 2, "no more memory"),
-        ("SIGTERM", 130, "interrupted"),
+        pytest.param("memory", 2, "no more memory", marks=pytest.mark.slow),
+        pytest.param("SIGTERM", 130, "interrupted", marks=pytest.mark.slow),
         ("SIGINT", 130, "interrupted"),
     ],
 )

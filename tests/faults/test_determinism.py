@@ -128,6 +128,7 @@ def differences(ones, others):
             yield f"{name}, {quantity}", abs(others[name][quantity] - value) / max(1, abs(value))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", BOUNDS)
 def test_numbers_with_one_blas_thread_and_with_two(what, numbers):
     assert [x for x in differences(numbers(1)[what], numbers(2)[what]) if not x[1] <= BOUNDS[what]] == []

@@ -69,7 +69,9 @@ def full_disk():
     resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT))
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "figure" else ()) for name in WRITERS]
+)
 def test_a_writer_whose_disk_is_full(name, place):
     """Its error says so, nothing half written is left, and what was there stays; then it writes the same."""
     empty = listing(place)

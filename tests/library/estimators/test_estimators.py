@@ -759,7 +759,9 @@ def test_grids_go_over_the_parameters_of_a_kernel(toy):
     assert sums.fit(X, X[:, 0] ** 2).best_estimator_.kernel_.first.lengthscale == 2.0
 
 
-@pytest.mark.parametrize(("likelihood", "mean"), [("probit", 0.0), ("logit", "constant")])
+@pytest.mark.parametrize(
+    ("likelihood", "mean"), [("probit", 0.0), pytest.param("logit", "constant", marks=pytest.mark.slow)]
+)
 def test_a_flat_ridge_of_a_sparse_classifier_is_said(likelihood, mean, toy):
     X = np.concatenate([np.linspace(-3, -1, 10), np.linspace(1, 3, 10)])[:, None]
     shared = {"likelihood": likelihood, "mean": mean, "move_pseudo_inputs": False, "priors": None}

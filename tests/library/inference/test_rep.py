@@ -220,7 +220,7 @@ def test_wrong_settings_are_refused():
 # EP as a limit, fixed points
 
 
-@pytest.fixture(params=["dense", "sparse"])
+@pytest.fixture(params=["dense", pytest.param("sparse", marks=pytest.mark.slow)])
 def posterior(request, toy):
     X = toy[0]
     kernel = SquaredExponential(1.0, 1.0)

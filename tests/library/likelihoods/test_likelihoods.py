@@ -196,25 +196,11 @@ def test_expected_log_equals_quadrature(name):
     np.testing.assert_allclose((by_variance[0] - by_variance[1]) / (2 * h), d_variance, atol=1e-6)
 
 
-FAR_OUT = [(0.0, 1e4), (-300.0, 1e4), (-8.0, 1e-4)]
-EDGES = [
-    (-100.0, 0.6),
-    (-8.0, 0.65),
-    (0.0, 0.65),
-    (8.0, 0.65),
-    (-99.0, 100.0),
-    (99.0, 100.0),
-]  # of the wide marginals
+FAR_OUT = [(0.0, 1e4), (-8.0, 1e-4), (-8.0, 0.65)]
+FURTHER = [(-300.0, 1e4), (-100.0, 0.6), (0.0, 0.65), (8.0, 0.65), (-99.0, 100.0), (99.0, 100.0)]
 
 
-@pytest.mark.parametrize(
-    "m, v",
-    [
-        *FAR_OUT[::2],
-        *EDGES[::2],
-        *(pytest.param(*one, marks=pytest.mark.slow) for one in FAR_OUT[1::2] + EDGES[1::2]),
-    ],
-)
+@pytest.mark.parametrize("m, v", [*FAR_OUT, *(pytest.param(*one, marks=pytest.mark.slow) for one in FURTHER)])
 def test_probit_expected_log_far_out(m, v):
     def hazard(f):
         return mpmath.npdf(f) / (mpmath.erfc(-f / mpmath.sqrt(2)) / 2)
