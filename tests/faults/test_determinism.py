@@ -25,8 +25,6 @@ STUDIES = {
     "ep, counts": lambda block: qp.run_job(data.load("coal"), "as-released", "ep", block),
     "vb, counts": lambda block: qp.run_job(data.load("coal"), "as-released", "vb", block),
     "power ep, regression": lambda block: pep.run_block("synthetic", block, GRID),
-}
-LONG = {
     "relaxed ep, five points": rep_points.study,
     "ep, labels": lambda block: qp.run_job(data.load("wine13"), "as-released", "ep", block),
     "power ep, labels": lambda block: pep_classification.run_block("banana", block, CLASSES),
@@ -44,9 +42,19 @@ def shuffled(indices, size, rng):
     return rng.sample(blocks, len(blocks))
 
 
-def same_in_other_blocks(study):
+def plain_of(study, blocks):
+    return sorted(line for block in blocks for line in plain(study(block)))
+
+
+QUICK = ("ep, counts", "power ep, regression")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in STUDIES]
+)
+def test_blocks_of_other_sizes_in_another_order(name):
     """In one block and in shuffled ones of another size: the same bytes."""
-    indices, rng = [0, 1, 2, 3], random.Random(3)
+    study, indices, rng = STUDIES[name], [0, 1, 2, 3], random.Random(3)
     expected = plain(study(indices[:2])) + plain(study(indices[2:]))
     assert len(expected) >= 4 and len(set(expected)) == len(expected)
     blocks = shuffled(indices, 1, rng)
@@ -55,22 +63,7 @@ def same_in_other_blocks(study):
     assert plain_of(study, [[2, 0, 3, 1]]) == sorted(expected)
 
 
-def plain_of(study, blocks):
-    return sorted(line for block in blocks for line in plain(study(block)))
-
-
-@pytest.mark.parametrize("name", STUDIES)
-def test_blocks_of_other_sizes_in_another_order(name):
-    same_in_other_blocks(STUDIES[name])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LONG)
-def test_blocks_of_other_sizes_in_another_order_of_longer_fits(name):
-    same_in_other_blocks(LONG[name])
-
-
-@pytest.mark.parametrize("name", ["ep, counts", "power ep, regression"])
+@pytest.mark.parametrize("name", QUICK)
 def test_the_number_of_workers_changes_nothing(name):
     """Blocks made side by side: the bytes of each are those of one after the other."""
     blocks = [[0], [1], [2], [3]]
@@ -135,6 +128,7 @@ def differences(ones, others):
             yield f"{name}, {quantity}", abs(others[name][quantity] - value) / max(1, abs(value))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", BOUNDS)
 def test_numbers_with_one_blas_thread_and_with_two(what, numbers):
     assert [x for x in differences(numbers(1)[what], numbers(2)[what]) if not x[1] <= BOUNDS[what]] == []

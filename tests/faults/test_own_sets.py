@@ -7,9 +7,7 @@ import pytest
 import yaml
 
 from papers import configuration, data
-from papers.data import regression
 from papers.evidence import jobs, records, standing
-from papers.pep.records import REGRESSION
 from papers.qp.records import FITS
 
 CALLS = b"".join(b"%d,%d\n" % (n, n * 7 % 5) for n in range(30))
@@ -22,13 +20,12 @@ CONFIG = {
     "keep_records": True,
     "reuse": True,
     "qp": {"as-released": {"methods": ["ep"], "rows": {"calls": {"seeds": 1, "block": 1}}}},
-    "pep": {"small": {"alphas": [0.5], "m": [3], "rows": {"springs": {"splits": 1, "block": 1}}}},
 }
 
 
 @pytest.fixture
 def register(tmp_path, monkeypatch, repository):
-    """Register the content of a file as two sets; says more of them, too."""
+    """Function of a file's content and further fields: register the set `calls`."""
     home = tmp_path / "data"
     (home / "raw").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
@@ -40,10 +37,7 @@ def register(tmp_path, monkeypatch, repository):
         file = {"path": "calls.csv", "sha256": digest, "bytes": len(content), "urls": []}
         entry = {**ABOUT, "files": [file], "shape": [30, 1], **more}
         registry = yaml.safe_load((repository / "data" / "sources.yaml").read_text(encoding="utf-8"))
-        registry["sets"] = {
-            "calls": {**entry, "task": "counts"},
-            "springs": {**entry, "task": "regression"},
-        }
+        registry["sets"] = {"calls": {**entry, "task": "counts"}}
         (home / "sources.yaml").write_text(yaml.safe_dump(registry), encoding="utf-8")
 
     return write
@@ -54,20 +48,17 @@ def asked():
 
 
 def run(found):
-    """Make what a run would, and fold it in; where numbers of fits are."""
+    """Make what a run would, and fold it in; the recorded log evidences."""
     for path, job in found.jobs.items():
         if path not in found.reused:
-            name = job.parameters["dataset"]
-            load = data.load if job.kind == "qp_fit" else regression.load
             standard = Path(job.files["data"])
-            data.write_standard(load(name, home="data"), standard)
+            data.write_standard(data.load("calls", home="data"), standard)
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-            inputs = {"data": str(standard)}
-            jobs.make(path, job.function, job.parameters, inputs, "log", job.choices, job.key)
+            jobs.make(
+                path, job.function, job.parameters, {"data": str(standard)}, "log", job.choices, job.key
+            )
     records.collect(found.paths(), "results")
-    evidences = records.load(FITS["as-released"], "results")["log_evidence"]
-    errors = records.load(REGRESSION, "results")["smse"]
-    return list(evidences), list(errors)
+    return list(records.load(FITS["as-released"], "results")["log_evidence"])
 
 
 def test_fits_of_data_that_changed_are_made_again_though_recorded_ones_are_reused(register):
@@ -83,7 +74,6 @@ def test_fits_of_data_that_changed_are_made_again_though_recorded_ones_are_reuse
     today = run(asked())
     assert all(old != new for old, new in zip(before, today, strict=True))
     assert asked().reused == set(asked().jobs)
-    for study in (FITS["as-released"], REGRESSION):
-        assert [group.stale for group in standing.groups(study, "results")] in ([0], [0, 0])
+    assert [group.stale for group in standing.groups(FITS["as-released"], "results")] in ([0], [0, 0])
     register(CALLS)
     assert not asked().reused

@@ -96,28 +96,3 @@ def test_an_interrupt_from_the_keyboard(done, undisturbed, tools, number):
     assert done.partial() == []
     done()
     tools.assert_same(done, undisturbed)
-
-
-@pytest.mark.slow
-def test_ten_moments(done, undisturbed, tools):
-    """Ctrl-C and SIGKILL in turn, after more and more lines of output: what is there is right."""
-    wanted = tools.products(undisturbed.folder)
-    codes = []
-    for moment in range(10):
-        for path in [path for pattern in SEED_1 for path in done.folder.glob(pattern)]:
-            path.unlink()
-        process = done.start()
-        for _ in range(4 + 5 * moment):
-            process.stdout.readline()
-        os.killpg(process.pid, number := signal.SIGKILL if moment % 2 else signal.SIGINT)
-        process.communicate()
-        codes.append(process.returncode)
-        if number == signal.SIGKILL:
-            done("--unlock")
-        made = tools.products(done.folder, ("data/fits", "data/standard", "tables", "figures"))
-        assert [name for name in made.keys() & wanted.keys() if made[name] != wanted[name]] == []
-    assert codes[1::2] == [-signal.SIGKILL] * 5
-    # while Snakemake starts, an interrupt ends Python itself, or is lost and the run goes on
-    assert {*codes[::2]} <= {0, 1, -signal.SIGINT}
-    done()
-    tools.assert_same(done, undisturbed)

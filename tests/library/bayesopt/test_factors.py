@@ -3,14 +3,9 @@
 import mpmath
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.stats import norm
 
 from tilted.bayesopt.factors import no_better, positive
-
-
-def log_z_of(m, s, means, variances):
-    return no_better(np.array(m / np.sqrt(s)), np.array(means) / np.sqrt(np.array(variances)))[0]
 
 
 def test_sites_are_the_reference(values):
@@ -61,29 +56,6 @@ def test_g_is_a_truncated_normal(m, v):
     assert variance * (m / v + nu) == pytest.approx(mean, rel=1e-6)
 
 
-def test_tilted_moments_by_quadrature():
-    m, s, mk, vk = -0.7, 1.3, 0.4, 0.6
-    _, of_u, of_c = no_better(np.array(m / np.sqrt(s)), np.array([mk / np.sqrt(vk)]))
-    feasible = norm.cdf(mk / np.sqrt(vk))
-
-    def of_u_density(u):
-        return norm.pdf(u, m, np.sqrt(s)) * (feasible * (u > 0) + 1 - feasible)
-
-    def of_c_density(c):
-        return norm.pdf(c, mk, np.sqrt(vk)) * (norm.cdf(m / np.sqrt(s)) if c > 0 else 1.0)
-
-    for density, tilt, mean, variance in ((of_u_density, of_u, m, s), (of_c_density, of_c, mk, vk)):
-        z, first, second = (
-            sum(
-                quad(lambda t, k=k, density=density: t**k * density(t), *ends)[0]
-                for ends in ((-15, 0), (0, 15))
-            )
-            for k in range(3)
-        )
-        found = [float(np.squeeze(part)) for part in tilt.moments(mean, variance)]
-        assert found == pytest.approx([first / z, second / z - (first / z) ** 2], rel=1e-7)
-
-
 def test_extremes_stay_finite_and_exact():
     alpha = np.array([-30.0, -200.0, 30.0, -8.0])
     alphas = np.array([[30.0, 300.0, -40.0, 9.0], [20.0, 60.0, 50.0, 40.0]])
@@ -103,13 +75,3 @@ def test_extremes_stay_finite_and_exact():
     assert log_z[1] == pytest.approx(norm.logcdf(-60.0), rel=1e-12)
     assert of_c.left[1, 1] == pytest.approx(60.0**-2, rel=1e-2)
     assert of_u.left[1] == 1.0
-
-
-def test_without_constraints_h_is_a_step():
-    alpha = np.array([-3.0, 0.2, 5.0])
-    log_z, of_u, of_c = no_better(alpha, np.zeros((0, 3)))
-    expected, tilt = positive(alpha)
-    np.testing.assert_allclose(log_z, expected, rtol=1e-14)
-    np.testing.assert_allclose(of_u.shift, tilt.shift, rtol=1e-13)
-    np.testing.assert_allclose(of_u.left, tilt.left, rtol=1e-12)
-    assert of_c.shift.shape == (0, 3)

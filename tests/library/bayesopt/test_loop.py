@@ -1,19 +1,16 @@
 """The search: its minimum, its log, its errors, no constraints, decoupled functions."""
 
 import json
-import multiprocessing
 import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
 from tilted.bayesopt import log as logs
-from tilted.bayesopt import loop
-from tilted.bayesopt.loop import Evaluation, check_bounds, minimise
+from tilted.bayesopt.loop import Evaluation, minimise
 from tilted.bayesopt.rules import Settings
 
 QUICK = Settings(optima=5, candidates=100)
@@ -40,18 +37,13 @@ def test_it_finds_the_constrained_minimum(rule):
     assert [e.why["rule"] for e in found.evaluations][2:4] == ["initial", rule]
 
 
-def test_without_constraints():
-    found = minimise(bowl, [], BOX, 9, 1, settings=QUICK)
-    assert found.recommended[0] == pytest.approx(0.3, abs=0.03)
-    assert found.message == "9 evaluations, 9 of them feasible"
-
-
 def wave(x):
     return float(np.sin(4.0 * x[0]))
 
 
 @pytest.mark.parametrize(
-    "objective, constraint, asked, place", [(wave, right, 0, 1.178), (bowl, right, 1, 0.8)]
+    "objective, constraint, asked, place",
+    [(wave, right, 0, 1.178), pytest.param(bowl, right, 1, 0.8, marks=pytest.mark.slow)],
 )
 def test_decoupled_evaluations_are_of_the_function_that_matters(objective, constraint, asked, place):
     settings = Settings(optima=5, candidates=100, decoupled=True)
@@ -104,6 +96,7 @@ minimise(bowl, [lambda x: float(x[0] - 0.8)], [(-1.0, 2.0)], 8, 3, sys.argv[1],
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_by_sigkill(tmp_path):
     """A search killed while it evaluates goes on from what it had, to where it would have come."""
     path = tmp_path / "log.jsonl"
@@ -149,22 +142,6 @@ def test_rounding_does_not_cross_the_bounds():
     assert max(seen) <= high and high - 1e-9 < found.recommended[0] <= high
 
 
-def test_every_proposal_says_what_it_counted():
-    settings = Settings(optima=5, candidates=100)
-    why = minimise(bowl, [right], BOX, 4, 0, settings=settings).evaluations[-1].why
-    assert why["rule"] == "pesc" and why["optima"] + why["infeasible_draws"] >= 5
-    counted = ("unrefined", "unconverged", "halvings", "dropped", "unfinished_hyperparameters")
-    assert all(isinstance(why[name], int) for name in counted)
-
-
-def test_hyperparameters_that_were_not_found_are_counted(monkeypatch):
-    whole = minimise(bowl, [right], BOX, 4, 0, settings=QUICK).evaluations[-1].why
-    learn = loop.hyperparameters.learn
-    monkeypatch.setattr(loop.hyperparameters, "learn", lambda X, data: learn(X, data, limit=1))
-    cut = minimise(bowl, [right], BOX, 4, 0, settings=QUICK).evaluations[-1].why
-    assert whole["unfinished_hyperparameters"] == 0 and cut["unfinished_hyperparameters"] == 2
-
-
 def test_a_log_of_another_search_is_refused(tmp_path):
     path = tmp_path / "log.jsonl"
     minimise(bowl, [], BOX, 2, 3, path, settings=QUICK)
@@ -194,21 +171,6 @@ def test_bad_observations_name_place_and_function(tmp_path):
         minimise(lambda x: None, [], BOX, 4, 0)
     with pytest.raises(ValueError, match="constraint 2 is array.*, which is not a number"):
         minimise(bowl, [right, lambda x: np.zeros(2)], BOX, 4, 0)
-
-
-@pytest.mark.parametrize(
-    "bounds, what",
-    [
-        ([(0.0, 0.0)], "not so in dimension 0"),
-        ([(0.0, 1.0), (2.0, 1.0)], "not so in dimension 1"),
-        ([(0.0, np.nan)], "dimension 0"),
-        ([0.0, 1.0], "pairs"),
-        ([], "pairs"),
-    ],
-)
-def test_bad_bounds_are_refused(bounds, what):
-    with pytest.raises(ValueError, match=what):
-        check_bounds(bounds)
 
 
 @pytest.mark.parametrize(
@@ -249,14 +211,6 @@ def test_a_file_that_is_no_log_stays_as_it_is(tmp_path, content):
     assert path.read_text() == content
 
 
-def test_what_a_kill_left_of_the_first_line_is_gone_on_from(tmp_path):
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    minimise(bowl, [], BOX, 2, 3, whole, settings=QUICK)
-    cut.write_bytes(whole.read_bytes()[:40])
-    minimise(bowl, [], BOX, 2, 3, cut, settings=QUICK)
-    assert cut.read_bytes() == whole.read_bytes()
-
-
 def test_two_searches_do_not_share_a_log(tmp_path):
     """Lines of both were in it, which no search could go on from."""
     path = tmp_path / "log.jsonl"
@@ -274,14 +228,8 @@ def test_two_searches_do_not_share_a_log(tmp_path):
     "name, value, what",
     [
         ("x", [5.0], "5.0 as a place"),
-        ("x", ["0.5"], "'0.5' as a place"),
-        ("x", [[0.5]], r"\[0.5\] as a place"),
-        ("x", [None], "None as a place"),
         ("values", [1e300], r"1e\+300 as a value"),
-        ("values", ["0.5"], "'0.5' as a value"),
-        ("values", [[0.5]], r"\[0.5\] as a value"),
         ("values", [float("nan")], "nan as a value"),
-        ("values", [True], "True as a value"),
         ("values", [None], "no value"),
     ],
 )
@@ -294,36 +242,6 @@ def test_numbers_of_a_log_that_no_search_wrote_are_named_with_their_line(tmp_pat
         minimise(bowl, [], BOX, 3, 3, path, settings=QUICK)
 
 
-def test_a_search_is_gone_on_from_though_a_process_that_it_forked_lives(tmp_path):
-    """A lock belongs to forked processes too."""
-    path, pools = tmp_path / "log.jsonl", []
-
-    def forking(x):
-        if not pools:
-            pools.append(multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,)))
-            pools[0].start()
-        return bowl(x)
-
-    try:
-        minimise(forking, [], BOX, 2, 3, path, settings=QUICK)
-        assert minimise(bowl, [], BOX, 3, 3, path, settings=QUICK).resumed == 2
-    finally:
-        pools[0].kill()
-
-
-def test_a_log_that_is_a_pipe_is_refused_and_one_that_may_only_be_read_is_read(tmp_path, monkeypatch):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ValueError, match="pipe is not a file"):
-        minimise(bowl, [], BOX, 2, 3, tmp_path / "pipe", settings=QUICK)
-    minimise(bowl, [], BOX, 2, 3, tmp_path / "log", settings=QUICK)
-
-    def refused(*arguments):
-        raise PermissionError
-
-    monkeypatch.setattr(os, "open", refused)
-    assert minimise(bowl, [], BOX, 2, 3, tmp_path / "log", settings=QUICK).resumed == 2
-
-
 def test_a_last_line_without_its_end_is_whole(tmp_path):
     """As editors strip it: the evaluation was made again, and replaced."""
     path = tmp_path / "log"
@@ -334,34 +252,3 @@ def test_a_last_line_without_its_end_is_whole(tmp_path):
     assert logs.read(path) == [{"k": k} for k in range(3)]
     logs.append(path, {"k": 3})
     assert logs.read(path) == [{"k": k} for k in range(4)] and path.read_bytes().count(b"\n") == 4
-    path.write_bytes(path.read_bytes()[:-3])
-    assert logs.read(path) == [{"k": k} for k in range(3)], "a part of a line is none"
-    logs.append(path, {"k": 5})
-    assert logs.read(path)[-1] == {"k": 5} and len(logs.read(path)) == 4
-
-
-def test_a_log_stays_where_it_is_whatever_folder_the_objective_goes_to(tmp_path, monkeypatch):
-    """As a simulator has it for its files: the lines went there, one a folder, and the log had none."""
-    monkeypatch.chdir(tmp_path)
-
-    def objective(x):
-        (tmp_path / "run").mkdir(exist_ok=True)
-        os.chdir(tmp_path / "run")
-        return float(x[0])
-
-    minimise(objective, [], [(0, 1)], 3, 0, "search.jsonl", rule="random")
-    os.chdir(tmp_path)
-    assert not (tmp_path / "run/search.jsonl").exists()
-    assert minimise(objective, [], [(0, 1)], 4, 0, "search.jsonl", rule="random").resumed == 3
-
-
-def test_a_log_that_is_gone_is_no_new_one(tmp_path):
-    """Without its first line it could not be gone on from."""
-
-    def objective(x):
-        (tmp_path / "log").unlink(missing_ok=True)
-        return float(x[0])
-
-    with pytest.raises(FileNotFoundError):
-        minimise(objective, [], [(0, 1)], 3, 0, tmp_path / "log", rule="random")
-    assert not (tmp_path / "log").exists()

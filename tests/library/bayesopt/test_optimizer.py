@@ -65,13 +65,6 @@ def test_units_make_no_difference(unit):
     assert found[1].recommended == pytest.approx([0.3], abs=0.05) and found[1].confident
 
 
-def test_settings_of_numpy_are_numbers_of_the_log(tmp_path):
-    small = Settings(optima=np.int64(4), candidates=np.int32(60), confidence=np.float32(0.5))
-    for number in (3, 4):
-        found = minimise(objective, [], BOUNDS, number, 0, tmp_path / "log", rule="random", settings=small)
-    assert found.resumed == 3
-
-
 def test_an_objective_that_never_changes_is_said():
     search = Optimizer([(0.0, 1.0)], rule="random")
     search.tell([0.2], 3.0)
@@ -79,39 +72,6 @@ def test_an_objective_that_never_changes_is_said():
     assert "the objective is the same everywhere" in search.found().message
     search.tell([0.9], 2.0)
     assert "same everywhere" not in search.found().message
-    for x, value in ((0.2, 1e6), (0.7, 1e6 + 1e-8)):
-        nearly = Optimizer([(0.0, 1.0)], rule="random")
-        nearly.tell([x], value)
-        nearly.tell([0.5], 1e6)
-        assert "same everywhere" in nearly.found().message
-
-
-@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
-def test_units_of_a_constraint_that_never_changes_make_no_difference(unit):
-    """In its own units one of 1e-9 was as likely to hold as not, and the recommendation was its best bet."""
-    search = Optimizer([(0.0, 1.0)], constraints=1, rule="improvement", initial=2)
-    for x in np.linspace(0.0, 1.0, 12):
-        search.tell([x], x, [unit])
-    found = search.found()
-    assert found.confident and found.recommended == pytest.approx([0.0], abs=1e-6)
-    assert found.message == "12 evaluations, 12 of them feasible"
-
-
-def test_an_objective_of_tiny_values_keeps_its_shape():
-    """Squares of differences of 1e-170 are no numbers."""
-    search = Optimizer([(0.0, 1.0)], rule="improvement", initial=2)
-    for x in np.linspace(0.0, 1.0, 12):
-        search.tell([x], 1e-170 * (x - 0.3) ** 2)
-    found = search.found()
-    assert found.recommended == pytest.approx([0.3], abs=2e-3) and "same" not in found.message
-
-
-def test_an_objective_of_a_high_level_keeps_the_digits_it_has():
-    search = Optimizer([(0.0, 1.0)], rule="improvement", initial=2)
-    for x in np.linspace(0.0, 1.0, 12):
-        search.tell([x], 1e12 + (x - 0.3) ** 2)  # differences have three digits
-    found = search.found()
-    assert found.recommended == pytest.approx([0.3], abs=0.02) and "same" not in found.message
 
 
 def test_a_recommendation_without_confidence_is_said():
@@ -129,7 +89,6 @@ def test_a_recommendation_without_confidence_is_said():
         (lambda: Optimizer([(1.0, 0.0)]), "low below high"),
         (lambda: Optimizer(BOUNDS, -1), "constraints"),
         (lambda: Optimizer(BOUNDS, rule="best"), "no rule 'best'"),
-        (lambda: Optimizer(BOUNDS, rule=["pesc"]), "no rule .'pesc'.;"),
         (lambda: Optimizer(BOUNDS, settings=Settings(decoupled=True)), "decoupled"),
         (lambda: Optimizer(BOUNDS).found(), "nothing was told"),
         (lambda: Optimizer(BOUNDS).tell([3.0, 0.0], 1.0), "within"),
@@ -138,25 +97,9 @@ def test_a_recommendation_without_confidence_is_said():
         (lambda: Optimizer(BOUNDS, 1).tell([1.0, 0.0], 1.0, [np.nan]), "constraint 1 is nan"),
         (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], None), "the objective is"),
         (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], 1e300), "objective is 1e.300 .* beyond 1e.50"),
-        (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], 10**400), "which is not a number"),
-        (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], np.complex128(1.0)), "which is not a number"),
-        (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], np.timedelta64(5, "s")), "which is not a number"),
-        (lambda: Optimizer(BOUNDS).tell([1.0, 0.0], np.ma.masked), "must be finite"),
-        (lambda: Optimizer(BOUNDS).tell(np.ma.masked_equal([1.0, 0.0], 0.0), 1.0), "masked"),
         (lambda: Optimizer(BOUNDS, settings={}), "tilted.bayesopt.rules.Settings"),
-        (lambda: Optimizer([(-1e308, 1e308)]), "beyond 1e.50"),
-        (lambda: Optimizer(BOUNDS, initial=10**9), "initial must be a whole number of at most 10,000"),
-        (lambda: Optimizer(BOUNDS, 1).tell([1.0, 0.0], 1.0, [np.False_]), "constraint 1 .* not a number"),
-        (lambda: Optimizer(BOUNDS, 1).tell([1.0, 0.0], 1.0, np.ma.masked_equal([2.0], 2)), "must be finite"),
     ],
 )
 def test_what_cannot_be_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_whole_numbers_that_no_float_holds_are_no_place():
-    with pytest.raises(ValueError, match="x must be numeric: int too large"):
-        Optimizer([(0.0, 1.0)]).tell([10**400], 1.0)
-    with pytest.raises(ValueError, match="bounds must be numeric: int too large"):
-        Optimizer([(0.0, 10**400)])

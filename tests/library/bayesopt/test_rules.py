@@ -3,27 +3,12 @@
 import mpmath
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.optimize import OptimizeResult
 from scipy.stats import norm
 
 from tests.helpers import differences
 from tilted.bayesopt import hyperparameters, rules, surrogate
 
 BOX = np.array([[0.0, 1.0], [0.0, 1.0]])
-
-
-def test_improvement_is_the_integral(make):
-    functions, _ = make(3, n=6, dimension=2)
-    Xs = np.random.default_rng(0).random((4, 2))
-    mean, variance = functions[0].predict(Xs)
-    for best in (mean.min() - 0.5, mean.max()):
-        found = rules.log_improvement(functions[0], best, Xs)
-        for value, m, v in zip(found, mean, variance, strict=True):
-            expected = quad(
-                lambda f, m=m, v=v, best=best: (best - f) * norm.pdf(f, m, np.sqrt(v)), m - 12, best
-            )[0]
-            assert value == pytest.approx(np.log(expected), rel=1e-5)
 
 
 @pytest.mark.parametrize("t", [-200.0, -20.1, -19.9, -8.0, -4.9, -1.0, 0.0, 3.0, 50.0])
@@ -59,18 +44,6 @@ def test_the_highest_place_is_found_inside_and_at_the_walls(peak):
     assert top == pytest.approx(0.0, abs=1e-8)
 
 
-def test_recommendations_hold_with_confidence(make):
-    functions, _ = make(5, n=15, dimension=2, constraints=1, noise=1e-3)
-    place, confident = rules.recommend(functions, np.random.default_rng(0), rules.Settings(candidates=300))
-    assert confident
-    mean, variance = functions[1].predict(place[None])
-    assert norm.cdf(mean[0] / np.sqrt(variance[0])) >= 0.975 - 1e-9
-    grid = np.random.default_rng(1).random((3000, 2))
-    m, v = functions[1].predict(grid)
-    allowed = norm.cdf(m / np.sqrt(v)) >= 0.975
-    assert functions[0].predict(place[None])[0][0] <= functions[0].predict(grid[allowed])[0].min() + 1e-3
-
-
 @pytest.mark.parametrize("confidence", [0.8, 0.975])
 def test_a_recommendation_is_as_near_to_the_boundary_as_its_confidence_allows(confidence):
     """f falls towards the boundary of what is feasible, which is not known exactly."""
@@ -84,59 +57,6 @@ def test_a_recommendation_is_as_near_to_the_boundary_as_its_confidence_allows(co
     mean, variance = c.predict(place[None])
     assert confident
     assert norm.cdf(mean[0] / np.sqrt(variance[0])) == pytest.approx(confidence, abs=1e-3)
-
-
-def test_slopes_are_one_sided_at_the_walls():
-    """Those of a plane are exact everywhere."""
-    negative = rules._with_slope(lambda X: X @ [1.0, -2.0], *BOX.T)
-    for x in ([0.3, 0.6], [0.0, 1.0], [1.0, 0.0]):
-        value, slope = negative(np.array(x))
-        assert value == pytest.approx(2.0 * x[1] - x[0])
-        np.testing.assert_allclose(slope, [-1.0, 2.0], rtol=1e-9)
-
-
-def test_a_refined_place_that_is_worse_is_left(monkeypatch):
-    def value(X):
-        return -np.sum((X - 0.4) ** 2, axis=1)
-
-    worse = OptimizeResult(x=np.zeros(2), fun=5.0)
-    monkeypatch.setattr(rules, "minimize", lambda *_, **__: worse)
-    place, top = rules.highest(value, BOX, np.random.default_rng(0), 50)
-    tried = np.random.default_rng(0).uniform(0.0, 1.0, (50, 2))
-    assert top == value(tried).max() and value(place[None])[0] == top
-
-
-@pytest.mark.parametrize("decoupled, promise, function", [(False, 4.0, None), (True, 3.0, 1)])
-def test_pesc_promises_what_one_function_or_all_say(decoupled, promise, function, make, monkeypatch):
-    functions, _ = make(4, n=6)
-    promised = []
-
-    def noted(value, box, *rest):
-        promised.extend(value(np.full((2, 1), 0.5)))
-        return np.array([0.5]), 0.0
-
-    monkeypatch.setattr(rules, "entropy_reduction", lambda _, X: np.outer([1.0, 3.0], np.ones(len(X))))
-    monkeypatch.setattr(rules, "highest", noted)
-    settings = rules.Settings(optima=3, candidates=100, decoupled=decoupled)
-    proposal = rules.pesc(functions, np.random.default_rng(0), settings)
-    assert proposal.why["rule"] == "pesc" and proposal.function == function
-    assert promised == [promise, promise]
-
-
-@pytest.mark.parametrize("wrong", ["outside", "higher", "no number"])
-def test_a_search_that_ends_badly_is_not_recommended(wrong, monkeypatch):
-    """f falls to the left, the constraint holds on the right of 0.4: the best random place is kept."""
-    X = np.linspace(0, 1, 12)[:, None]
-    kernel = hyperparameters.SquaredExponential(1.0, (0.5,))
-    f = surrogate.condition(kernel, 1e-4, X, X[:, 0], X)
-    c = surrogate.condition(kernel, 1e-4, X, X[:, 0] - 0.4, X)
-    settings = rules.Settings(candidates=300)
-    place = rules.recommend([f, c], np.random.default_rng(0), settings)[0]
-    assert 0.4 < place[0] < 0.5
-    end = {"outside": 0.1, "higher": 0.9, "no number": np.nan}[wrong]
-    monkeypatch.setattr(rules, "minimize", lambda *_, **__: OptimizeResult(x=np.array([end])))
-    kept, confident = rules.recommend([f, c], np.random.default_rng(0), settings)
-    assert confident and kept[0] == pytest.approx(place[0], abs=0.02)
 
 
 def test_a_place_that_candidates_missed_is_recommended_with_confidence():
@@ -158,22 +78,6 @@ def test_a_place_that_candidates_missed_is_recommended_with_confidence():
     grid = [x for x in 0.55 + 0.2 * (rng.random((1000, 4)) - 0.5) if probability(x) >= 0.975]
     assert len(grid) > 100
     assert f.predict(place[None])[0][0] <= f.predict(np.array(grid))[0].min() + 1e-3
-
-
-def test_without_confidence_the_place_where_all_most_likely_hold_together():
-    """Not where the least likely of them is likeliest: on a grid none has a higher joint probability."""
-    rng, X = np.random.default_rng(5), np.linspace(0, 1, 9)[:, None]
-    kernel, grid, better = hyperparameters.SquaredExponential(1.0, (0.3,)), np.linspace(0, 1, 501)[:, None], 0
-    for _ in range(40):
-        f = surrogate.condition(kernel, 0.01, X, np.zeros(9), X)
-        cs = [surrogate.condition(kernel, 0.3, X, rng.normal(-0.5, 0.7, 9), X) for _ in range(3)]
-        place, confident = rules.recommend([f, *cs], np.random.default_rng(0), rules.Settings(candidates=200))
-        if not confident:
-            joint = rules.log_feasible([f, *cs], grid)
-            least = np.min([rules.log_feasible([f, c], grid) for c in cs], axis=0)
-            better += joint[np.argmax(least)] < joint.max() - 0.1
-            assert rules.log_feasible([f, *cs], place[None])[0] >= joint.max() - 1e-3
-    assert better > 3
 
 
 def test_hyperparameters_are_found_again():

@@ -6,12 +6,7 @@ from chain import Chain
 from scipy.stats import multivariate_normal
 
 from tilted.corrections import correct_evidence, expand
-from tilted.corrections.evidence import second_order
-from tilted.corrections.learning import evidence_and_gradient
-from tilted.inference.ep import EP
-from tilted.inference.vb import VB
 from tilted.kernels import SquaredExponential
-from tilted.learning.dense import Problem, infer_at
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.logit import Logit
 from tilted.likelihoods.poisson import PoissonSquare
@@ -19,7 +14,6 @@ from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
 from tilted.likelihoods.student_t import StudentT
 from tilted.posteriors.dense import Dense
-from tilted.posteriors.sparse import Sparse
 
 SIGNS = np.array([1.0, -1.0, -1.0, 1.0, 1.0, -1.0, 1.0, 1.0])
 COUNTS = np.array([2.0, 6.0, 4.0, 9.0, 3.0, 5.0, 7.0, 4.0])
@@ -79,26 +73,6 @@ def test_a_second_lobe_at_minus_f_is_refused():
     assert found.value == found.ep
 
 
-@pytest.mark.parametrize("mean", [0.7, 1.0, 1.3])
-def test_odds_of_minus_f(mean):
-    chain = Chain(0.4 * np.arange(3), np.array([9.0, 12.0, 10.0]), PoissonSquare(), 1.5, 2.0, mean)
-    assert chain.base().mirror_odds == pytest.approx(mirrored(chain), rel=0.05)
-
-
-def mirrored(chain):
-    """Exact log odds of both signs of the first latent."""
-    _, f, w, (density,) = chain.exact(chain.x[:1])
-    p = w * density
-    return np.log(np.sum(p[f < 0]) / np.sum(p[f > 0]))
-
-
-def test_tilted_distributions_with_two_lobes_are_refused():
-    """Between the lobes, at mean 0, EP's Gaussian covers both."""
-    base = Chain(np.array([0.0, 0.1]), np.array([9.0, 9.0]), PoissonSquare(), 1.0).base()
-    assert np.all(base.lobes)
-    assert not correct_evidence(base).trusted
-
-
 @pytest.mark.parametrize(("reach", "variance"), [(1.0, 0.64), (0.6, 0.64)])
 def test_third_order_larger_than_the_correction_of_a_step_is_refused(reach, variance):
     """It was taken up to twice the correction, which left an error larger than the correction made."""
@@ -133,16 +107,6 @@ def test_data_that_agree_and_are_rejected_are_another_lobe(gap, seen):
         assert base.concern == ""
 
 
-def test_rows_out_of_sight_of_the_pseudo_inputs_are_no_other_lobe():
-    """Of variance 0 there, and neither moved nor not: an outlier elsewhere was refused for it."""
-    X = np.concatenate([np.linspace(0.0, 1.0, 8), [60.0]])[:, None]
-    y = np.sin(X[:, 0])
-    y[3] += 5.0
-    prior = Sparse.build(SquaredExponential(1.0, 1.0), X, np.linspace(0.0, 1.0, 3)[:, None])
-    base = expand(prior, StudentT(4.0, 0.1), y)
-    assert base.inference.status.converged and base.concern == ""
-
-
 def test_an_inference_that_did_not_converge_is_refused():
     from tilted.inference.options import Options
 
@@ -151,38 +115,3 @@ def test_an_inference_that_did_not_converge_is_refused():
     base = expand(prior, chain.likelihood, chain.y, options=Options(max_sweeps=1, newton=False))
     found = correct_evidence(base)
     assert not found.trusted and "did not converge" in found.message and found.value == found.ep
-
-
-def test_starts_of_other_methods_lead_to_the_same_fixed_point():
-    chain, _ = chain_of("probit", 8)
-    prior = Dense.build(chain.covariance(chain.x, chain.x))
-    problem = Problem(chain.x[:, None], chain.y, chain.likelihood, VB)
-    start = infer_at(problem, SquaredExponential(4.0, 1.0)).sites
-    one, other = expand(prior, chain.likelihood, chain.y, start), chain.base()
-    assert one.inference.log_evidence == pytest.approx(other.inference.log_evidence, abs=1e-9)
-
-
-def test_second_order_is_the_double_sum():
-    base = chain_of("logit", 4)[0].base()
-    P, (third, fourth) = base.correlations(), base.shape
-    sums = [
-        sum(0.5 * c[i] * c[j] * P[i, j] ** k / f for i in range(4) for j in range(4) if i != j)
-        for c, k, f in ((third, 3, 6.0), (fourth, 4, 24.0))
-    ]
-    np.testing.assert_allclose(second_order(P, base.shape), sums, rtol=1e-13)
-
-
-def test_gradient(toy):
-    X, y = toy
-    problem, kernel = Problem(X, y, Probit(), EP), SquaredExponential(6.0, 1.3)
-
-    def corrected(parameters):
-        at = kernel.with_parameters(parameters)
-        return correct_evidence(expand(problem.posterior(at), problem.likelihood, y))
-
-    _, _, slope = evidence_and_gradient(problem, kernel)
-    for p, h in enumerate((2e-4, 5e-5)):
-        step = h * np.eye(2)[p]
-        ends = [corrected(kernel.parameters() + s * step) for s in (1, -1)]
-        assert all(end.trusted for end in ends)
-        assert slope[p] == pytest.approx((ends[0].value - ends[1].value) / (2 * h), rel=2e-5)

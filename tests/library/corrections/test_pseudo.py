@@ -10,7 +10,6 @@ from tilted.corrections import (
     correct_evidence,
     correct_marginals,
     expand,
-    expansion,
     queries,
     queries_through,
 )
@@ -59,37 +58,6 @@ def test_the_same_as_dense_corrections_of_the_pseudo_points_prior(model):
     np.testing.assert_array_equal(one.trusted, other.trusted)
     for name in ("mean", "variance", "skewness", "trust"):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=1e-5, rtol=1e-5)
-
-
-def test_pseudo_points_at_the_data_are_dense(toy):
-    X, y = toy
-    sparse, likelihood = Sparse.build(KERNEL, X, X, 0.0, 1e-10), likelihoods.get("probit")
-    dense = expand(Dense.build(KERNEL.matrix(X)), likelihood, y)
-    through = expand(sparse, likelihood, y)
-    assert correct_evidence(through).value == pytest.approx(correct_evidence(dense).value, abs=1e-5)
-    rows = np.concatenate([X[:3], NEW])
-    asked = queries(dense, KERNEL.matrix(rows, X), 0.0, KERNEL.diagonal(rows))
-    one = correct_marginals(through, queries_through(through, rows), "cheap")
-    other = correct_marginals(dense, asked, "cheap")
-    for name in ("mean", "variance", "skewness"):
-        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=2e-4, atol=2e-4)
-
-
-def test_blocks_add_up_and_take_queries_in_parts(model, monkeypatch):
-    likelihood, y, sparse = model
-    base = expand(sparse, likelihood, y)
-    whole, near = correct_evidence(base), correct_marginals(base, queries_through(base, NEW), "cheap")
-    monkeypatch.setattr(expansion, "MEMORY", 8.0 * len(y) * 4)
-    assert len(list(base.blocks())) == 8
-    parts = correct_evidence(base)
-    assert parts.value == pytest.approx(whole.value, abs=1e-12)
-    assert parts.higher_terms == pytest.approx(whole.higher_terms, rel=1e-9)
-    assert np.isnan(parts.third_order) and np.isfinite(whole.third_order)
-    assert len(list(queries_through(base, NEW))) == 2
-    heard = []
-    again = correct_marginals(base, queries_through(base, NEW), "cheap", heard.append)
-    np.testing.assert_allclose(again.variance, near.variance, rtol=1e-12)
-    assert heard == [2, 3]
 
 
 def test_nearer_to_the_exact_posterior_of_two_pseudo_points():

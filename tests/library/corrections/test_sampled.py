@@ -1,7 +1,5 @@
 """correction="sampled": the exact posterior of probit classification, as a user meets it."""
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -30,11 +28,12 @@ def fitted():
     return tilted.fit(X, Y, kernel=KERNEL, optimise=False)
 
 
+@pytest.mark.slow
 def test_marginals_are_those_of_markov_chains(fitted):
     """Of means, variances and predictions of test inputs; where EP's variances are a tenth too small."""
     target = Target.build(KERNEL, X, Y, Probit())
     reference = Reference.build(target, fitted.inference.sites, 0.7)
-    truth = chains(reference, np.random.default_rng(1), Length(64, 500, 4000), inputs=NEW, labels=LABELS)
+    truth = chains(reference, np.random.default_rng(1), Length(64, 300, 2000), inputs=NEW, labels=LABELS)
     found = fitted.corrected(NEW, "sampled")
     assert np.all(found.trusted) and np.all(found.trust < 0.02)
     sd = np.sqrt(truth.others.variance)
@@ -46,10 +45,10 @@ def test_marginals_are_those_of_markov_chains(fitted):
 
 
 def test_densities_are_of_their_moments(fitted):
-    found = fitted.corrected(NEW[:3], "sampled")
+    found = fitted.corrected(NEW[:1], "sampled")
     for q, (mean, variance) in enumerate(zip(found.mean, found.variance, strict=True)):
         sd = np.sqrt(variance)
-        f = mean + sd * np.linspace(-9.0, 9.0, 2001)
+        f = mean + sd * np.linspace(-9.0, 9.0, 601)
         part = found.densities
         one = sampled.Mixtures(
             part.sampled, part.half[:, [q]], part.level[[q]], part.variance[[q]], part.likelihood
@@ -78,6 +77,7 @@ def test_one_datum_is_in_closed_form(mean):
     np.testing.assert_allclose(found.moments()[1], expected, rtol=0.03)
 
 
+@pytest.mark.slow
 def test_errors_are_as_large_as_is_said(monkeypatch):
     """Of variances (`trust`) and of the evidence: their spread over other draws."""
     monkeypatch.setattr(sampled, "GOAL", 1)
@@ -92,14 +92,6 @@ def test_errors_are_as_large_as_is_said(monkeypatch):
     trust, error = np.mean(said, axis=0)
     assert trust == pytest.approx(np.sqrt(np.mean(np.var(variances, axis=0, ddof=1))), rel=0.3)
     assert error == pytest.approx(np.std(evidences, ddof=1), rel=0.3)
-
-
-def test_parts_of_many_latents_are_the_same(fitted, monkeypatch):
-    whole = fitted.corrected(NEW, "sampled")
-    monkeypatch.setattr(sampled, "NUMBERS", 1.0)
-    apart = fitted.corrected(NEW, "sampled")
-    np.testing.assert_allclose(apart.mean, whole.mean, rtol=1e-10)
-    np.testing.assert_allclose(apart.log_predictive(LABELS), whole.log_predictive(LABELS), rtol=1e-10)
 
 
 def test_the_evidence_s_derivative_is_that_of_two_data():
@@ -145,13 +137,6 @@ def test_estimators_predict_by_it(fitted):
         assert slope[p] == pytest.approx(expected, rel=1e-4)
 
 
-def test_draws_are_the_same_every_time(fitted):
-    again = tilted.fit(X, Y, kernel=KERNEL, optimise=False)
-    np.testing.assert_array_equal(
-        again.predict_latent(NEW, correction="sampled"), fitted.predict_latent(NEW, correction="sampled")
-    )
-
-
 def test_too_few_effective_draws_are_ep_s_answer_and_said(monkeypatch):
     monkeypatch.setattr(sampled, "LEAST", 1e6)
     fit = tilted.fit(X, Y, kernel=KERNEL, optimise=False)
@@ -175,22 +160,6 @@ def test_other_likelihoods_and_sparse_models_are_refused():
         tilted.fit(X, np.arange(60.0), "poisson-exp", optimise=False).corrected(NEW, "sampled")
     with pytest.raises(ValueError, match="correction"):
         SparseGPClassifier(correction="sampled").fit(X, Y)
-
-
-def test_a_variance_given_the_draws_that_is_lost_to_rounding_is_an_error():
-    """Where EP's own is not."""
-    wide = tilted.fit(X, Y, kernel=tilted.SquaredExponential(1e16, 1.0), optimise=False)
-    assert np.all(wide.predict_latent(X[:10])[1] > 0)
-    with pytest.raises(ArithmeticError, match="lost to rounding"):
-        wide.log_predictive(X[:10], Y[:10], correction="sampled")
-
-
-def test_draws_are_not_pickled(fitted):
-    few = len(pickle.dumps(tilted.fit(X, Y, kernel=KERNEL, optimise=False)))
-    before = fitted.predict_latent(NEW, correction="sampled")
-    assert len(pickle.dumps(fitted)) < 4 * few + 10**6
-    again = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(again.predict_latent(NEW, correction="sampled"), before)
 
 
 def exact_odds(variance):
@@ -218,11 +187,6 @@ def test_probabilities_are_as_well_known_as_the_draws_they_rest_on(variance, kno
         assert abs(log_p - truth) > 0.1  # what it would have said
         with pytest.warns(CorrectionWarning, match="1 of 1 probabilities rest on fewer than 10 draws"):
             assert found.resolved(-np.ones(1)) == pytest.approx(-np.log(effective))
-
-
-def test_targets_of_another_number_are_refused(fitted):
-    with pytest.raises(ValueError, match="15 latents were corrected but y has 3 values"):
-        fitted.corrected(NEW, "sampled").resolved(LABELS[:3])
 
 
 def test_no_probability_is_below_what_the_draws_resolve():

@@ -1,23 +1,17 @@
 """Corrections as ``tilted.fit`` and the estimators offer them."""
 
-import re
-import warnings
-
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import tilted
 from tests.helpers import differences
-from tilted import GPClassifier, GPPoissonRegressor
+from tilted import GPClassifier
 from tilted.corrections import CorrectionWarning
 from tilted.corrections.marginals import CHEAP, NEARLY_EXACT
 from tilted.kernels import SquaredExponential, White
 
 GRADES = (CHEAP, NEARLY_EXACT)
 KERNEL = SquaredExponential(25.0, 1.0)
-PREDICTIONS = "methods_|pickle|memmap_input|nan_inf|dict_unch|proba|not_an_array|f_contiguous|rs_int|dtypes"
-PREDICTIONS += "|_train|predict1d|fit_idempotent|classifiers_classes"
 SYMMETRIC = np.array([9.0, 16.0, 12.0, 9.0])
 
 
@@ -53,14 +47,6 @@ def test_corrections_start_from_the_fixed_point_of_ep_whatever_the_method(fitted
         assert other.corrected_evidence().ep == pytest.approx(fitted.log_evidence, abs=1e-8)
 
 
-def test_corrected_evidence(fitted):
-    found = fitted.corrected_evidence()
-    assert found.trusted and found.ep == pytest.approx(fitted.log_evidence, abs=1e-12)
-    assert found.value == pytest.approx(fitted.log_evidence + found.correction, abs=1e-12)
-    assert 0.01 < found.correction < 1.0 and 0 <= found.trust < 0.25
-    assert "corrected by +" in found.message
-
-
 def test_what_is_not_trusted_warns_and_is_the_answer_of_ep():
     X = 0.4 * np.arange(4.0)[:, None]
     fit = tilted.fit(X, SYMMETRIC, "poisson-square", kernel=SquaredExponential(3.0), mean=0.1, optimise=False)
@@ -82,15 +68,6 @@ def test_unknown_corrections_are_refused(fitted, wrong):
             call(X, wrong)
     with pytest.raises(ValueError, match="unknown correction"):
         GPClassifier(correction=wrong).fit(fitted.problem.X, fitted.problem.y)
-
-
-def test_inputs_are_checked_as_without(fitted):
-    with pytest.raises(ValueError, match="2 columns"):
-        fitted.corrected([[1.0]])
-    with pytest.raises(ValueError, match="X has 2 rows but y has 1 values"):
-        fitted.log_predictive(fitted.problem.X[:2], [1.0], correction="cheap")
-    with pytest.raises(ValueError, match="labels must be"):
-        fitted.log_predictive(fitted.problem.X[:2], [1.0, 2.0], correction="cheap")
 
 
 def test_duplicates_and_independent_noise(toy):
@@ -128,50 +105,7 @@ def test_gradient_of_the_corrected_evidence(toy):
     assert slope == pytest.approx(differences(model.log_marginal_likelihood, model.theta_, 1e-3), abs=5e-5)
 
 
-def test_three_classes():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(30, 2))
-    y = np.argmax(X @ rng.normal(size=(2, 3)) + rng.normal(size=(30, 3)), axis=1)
-    model, plain = (
-        GPClassifier(kernel=KERNEL, optimise=None, correction=c).fit(X, y) for c in ("cheap", None)
-    )
-    p = model.predict_proba(X[:4])
-    np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)
-    assert np.all(np.max(np.abs(p - plain.predict_proba(X[:4])), axis=0) > 1e-3)  # in every class
-    assert model.log_marginal_likelihood() > plain.log_marginal_likelihood() + 0.05
-
-
-def test_counts(counts):
-    X, y = counts
-    kernel = SquaredExponential(1.0, 1.0)
-    model = GPPoissonRegressor(kernel=kernel, optimise=None, mean=1.5, correction="nearly-exact").fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CorrectionWarning)
-        mean, variance = model.models_[0].fit.predict_latent(X[:4], "nearly-exact")
-        np.testing.assert_allclose(model.predict(X[:4]), mean**2 + variance, rtol=1e-12)
-        fit = model.models_[0].fit
-        np.testing.assert_allclose(
-            model.log_predictive(X[:4], y[:4]), fit.log_predictive(X[:4], y[:4], "nearly-exact"), rtol=1e-12
-        )
-
-
-CHECKS = [
-    (model, check)
-    for of in (GPClassifier, GPPoissonRegressor)
-    for model, check in estimator_checks_generator(of(correction="cheap", optimise=None))
-    if re.search(PREDICTIONS, check.func.__name__)
-]
-
-
-@pytest.mark.parametrize("estimator, check", CHECKS, ids=lambda one: getattr(one, "func", type(one)).__name__)
-def test_conventions_of_scikit_learn(estimator, check):
-    """Those that ask for predictions: the others are of what a correction has no part in."""
-    assert len(CHECKS) > 30
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CorrectionWarning)
-        check(estimator)
-
-
+@pytest.mark.slow
 def test_where_the_cheap_density_does_not_fall_off_the_nearly_exact_one_is_refused():
     """Separable labels under a wide prior: EP-FACT rises at the edge, and values where it falls coincide."""
     rng = np.random.default_rng(0)

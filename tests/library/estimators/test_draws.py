@@ -1,7 +1,5 @@
 """Draws of latent functions and targets have the moments of the predictions."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from tilted.estimators import (
     GPClassifier,
     GPPoissonRegressor,
     GPRegressor,
-    SparseGPClassifier,
     SparseGPRegressor,
 )
 
@@ -22,15 +19,6 @@ LABELS = np.where(F + 0.3 * RNG.normal(size=N) > 0, "yes", "no")
 THREE = np.digitize(F + 0.2 * RNG.normal(size=N), [-0.4, 0.4])
 REALS, COUNTS = F + 0.1 * RNG.normal(size=N), RNG.poisson(np.exp(F))
 FIXED = {"kernel": tilted.SquaredExponential(2.0, 1.5), "optimise": None}
-
-
-@pytest.mark.parametrize("of", [GPClassifier, SparseGPClassifier])
-def test_a_fitted_model_has_all_the_time_there_is(of):
-    """The limit is of the fit: evidences asked for later have none."""
-    model = of(max_time=0.3, **FIXED).fit(X, LABELS)
-    before = model.log_marginal_likelihood(model.theta_ + 0.3)
-    time.sleep(0.35)
-    assert model.log_marginal_likelihood(model.theta_ + 0.3) == before
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,8 @@ import doctest
 import importlib
 import io
 import pickle
-import subprocess
-import sys
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import joblib
 import numpy as np
@@ -15,10 +13,10 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_wine
-from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import (
@@ -29,7 +27,6 @@ from sklearn.utils.estimator_checks import (
 
 import tilted
 from tests.helpers import differences
-from tilted import api, kernels
 from tilted.estimators import (
     GPClassifier,
     GPOrdinalClassifier,
@@ -51,27 +48,24 @@ from tilted.learning import mean as means
 from tilted.learning.dense import Problem
 from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
-from tilted.learning.starts import best_of, start_kernel, with_notes
+from tilted.learning.starts import best_of, with_notes
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.likelihoods.step import NoisyStep
 from tilted.numerics import chunks
 from tilted.posteriors.dense import Dense
-from tilted.projections import table as lookup
 
 KERNEL = SquaredExponential(2.0, 1.3)
 QUICK = Search(max_iterations=60, relative_tolerance=1e-5, gradient_tolerance=1e-3)
 SHORT = Search(max_iterations=25, relative_tolerance=1e-4, gradient_tolerance=1e-2)
-CHECKED = [  # every class once; the sparse ones search
+CHECKED = [  # dense labels, dense counts, and a sparse model that searches; the others in the long run
     GPClassifier(optimise=None),
-    GPOrdinalClassifier(optimise=None),
     GPPoissonRegressor(optimise=None),
-    SparseGPClassifier("ep", n_pseudo=4, search=SHORT),
     SparseGPRegressor(n_pseudo=6, search=SHORT),
-    SparseGPPoissonRegressor(n_pseudo=20, search=SHORT),
 ]
 CHECKED_SLOWLY = [
     *(of() for of in (GPClassifier, GPPoissonRegressor, SparseGPClassifier, SparseGPRegressor)),
+    *(of(correction="cheap", optimise=None) for of in (GPClassifier, GPPoissonRegressor)),
     SparseGPPoissonRegressor(n_pseudo=20),  # the checks' targets are real: other links refuse them
     *(GPClassifier(multi_class=kind) for kind in ("joint", "joint-kernels")),
     GPOrdinalClassifier(),
@@ -117,7 +111,8 @@ FIXED = {  # every kind of model at given hyperparameters
 
 
 REFUSED = {"rep": ("sample_weight", "class_weight"), "qp": ("class_weight",), "joint": ("class_weight",)}
-"""Inference -> what checks are called whose weights it refuses: relaxed EP all, QP and joint models some."""
+REFUSED["corrected"] = REFUSED["rep"]
+"""Kind of model -> words in the names of checks whose weights it refuses."""
 
 
 @parametrize_with_checks(CHECKED)
@@ -126,7 +121,9 @@ def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("kind", sorted({type(model) for model in CHECKED}, key=lambda kind: kind.__name__))
+@pytest.mark.parametrize(
+    "kind", sorted({type(model) for model in CHECKED_SLOWLY}, key=lambda kind: kind.__name__)
+)
 def test_every_name_may_be_asked_for(kind):
     """`dir`, as a notebook's completion calls it, raised for sparse estimators."""
     model = kind()
@@ -142,6 +139,7 @@ def test_scikit_learns_own_checks_of_every_inference(model):
     names = [check.func.__name__ for _, check in estimator_checks_generator(model)]
     several = getattr(model, "multi_class", "").startswith("joint")
     kind = "joint" if several else getattr(model, "inference", "")
+    kind = "corrected" if getattr(model, "correction", None) else kind
     refused = [name for name in names if any(word in name for word in REFUSED.get(kind, ()))]
     check_estimator(model, expected_failed_checks=dict.fromkeys(refused, "weights"), on_skip=None)
 
@@ -156,8 +154,9 @@ def data(toy, counts):
     return of
 
 
-@pytest.mark.parametrize("inference", ["ep", "qp", "vb"])
-@pytest.mark.parametrize("likelihood", ["probit", "logit", "noisy-step"])
+@pytest.mark.parametrize(
+    ("inference", "likelihood"), [("ep", "probit"), ("ep", "noisy-step"), ("qp", "probit"), ("vb", "logit")]
+)
 def test_is_what_fit_is(inference, likelihood, toy):
     X, y = toy
     optimise = inference == "ep"
@@ -176,16 +175,6 @@ def test_is_what_fit_is(inference, likelihood, toy):
     np.testing.assert_array_equal(model.predict_latent(X, return_std=True), (mean, np.sqrt(variance)))
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], np.exp(fit.log_predictive(X, np.ones(30))))
     np.testing.assert_array_equal(model.predict(X), np.where(mean > 0, "yes", "no"))
-
-
-def test_quantile_propagation_by_table(toy):
-    X, y = toy
-    exact = clone(FIXED["qp"]).fit(X, y)
-    table = clone(FIXED["qp"]).set_params(projection=lookup.build()).fit(X, y)
-    assert table.log_evidence_ == pytest.approx(exact.log_evidence_, abs=1e-8)
-    copy = pickle.loads(pickle.dumps(table))
-    np.testing.assert_array_equal(copy.predict_proba(X), table.predict_proba(X))
-    assert not np.allclose(exact.predict_proba(X), clone(FIXED["ep"]).fit(X, y).predict_proba(X), atol=1e-6)
 
 
 def test_counts_are_what_fit_is(counts):
@@ -207,21 +196,6 @@ def test_expected_counts_are_sums_over_the_predictive_distribution(counts):
     np.testing.assert_array_equal(mean, model.predict(X))
     log_p = model.log_predictive(np.tile(X[3], (len(k), 1)), k)
     np.testing.assert_allclose(np.exp(log_p) @ (k - mean[3]) ** 2, std[3] ** 2, rtol=1e-9)
-
-
-@pytest.mark.parametrize("power", [1.0, 0.4])
-def test_dense_power_ep_is_the_sparse_one_with_every_input(power, toy):
-    X, y = toy
-    shared = {"kernel": KERNEL, "optimise": None, "power": power}
-    dense = GPClassifier("power-ep", **shared).fit(X, y)
-    pseudo = SparseGPClassifier("power-ep", pseudo_inputs=X, jitter=1e-12, **shared).fit(X, y)
-    np.testing.assert_allclose(dense.log_evidence_, pseudo.log_evidence_, atol=1e-6)
-    new = X[:5] + 0.1
-    np.testing.assert_allclose(
-        dense.predict_latent(new, return_std=True), pseudo.predict_latent(new, return_std=True), atol=1e-5
-    )
-    if power == 1.0:
-        assert dense.log_evidence_ == pytest.approx(FIXED["ep"].fit(X, y).log_evidence_, abs=1e-9)
 
 
 def test_sparse_regression_with_every_input_is_scikit_learns(counts):
@@ -267,16 +241,6 @@ def test_covariances_belong_to_the_standard_deviations(name, data):
     np.testing.assert_allclose(model.predict_latent(new), mean, rtol=1e-12, atol=1e-14)  # without variances
 
 
-def test_covariances_between_points(toy):
-    X, y = toy
-    model = clone(FIXED["ep"]).fit(X, y)
-    sites, new = model.models_[0].fit.inference.sites, X[:4] + 0.3
-    noisy = KERNEL.matrix(X) + np.diag(1.0 / sites.tau)  # regression on the sites' means
-    cross = KERNEL.matrix(new, X)
-    exact = KERNEL.matrix(new) - cross @ np.linalg.solve(noisy, cross.T)
-    np.testing.assert_allclose(model.predict_latent(new, return_cov=True)[1], exact, atol=1e-10)
-
-
 @pytest.fixture(scope="module")
 def wine():
     """Every third of the wines, and the others: standardised inputs, names of three classes."""
@@ -320,7 +284,11 @@ def test_evidence_of_three_classes(wine):
     np.testing.assert_allclose(shared, split.reshape(3, 2).sum(axis=0))
 
 
-@pytest.mark.parametrize("likelihood", [Probit(), NoisyStep(0.2)], ids=lambda found: found.name)
+@pytest.mark.parametrize(
+    "likelihood",
+    [NoisyStep(0.2), pytest.param(Probit(), marks=pytest.mark.slow)],
+    ids=lambda found: found.name,
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_relaxed_ep_is_its_own(likelihood, toy):
     X, y = (part[::3] for part in toy)
@@ -333,22 +301,6 @@ def test_relaxed_ep_is_its_own(likelihood, toy):
     for arguments in ((), (model.theta_,)):
         with pytest.raises(ValueError, match="no evidence"):
             model.log_marginal_likelihood(*arguments)
-
-
-def test_relaxed_ep_with_a_large_penalty_is_ep(toy):
-    X, y = toy
-    shared = {"likelihood": "noisy-step", "kernel": SquaredExponential(1.0, 1.0), "optimise": None}
-    relaxed = GPClassifier("rep", penalty=1e3, **shared).fit(X, y)
-    np.testing.assert_allclose(
-        relaxed.predict_proba(X), GPClassifier("ep", **shared).fit(X, y).predict_proba(X), atol=1e-6
-    )
-
-
-def test_relaxed_ep_has_no_evidence_to_optimise(toy, counts):
-    with pytest.raises(ValueError, match="no evidence.*optimise='cv'"):
-        GPClassifier("rep").fit(*toy)
-    with pytest.raises(ValueError, match="no evidence"):
-        GPPoissonRegressor("rep").fit(*counts)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -367,19 +319,6 @@ def test_kernel_by_cross_validation(toy):
         GPClassifier(optimise="cv").fit(X, np.arange(30) == 3)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_counts_by_relaxed_ep(counts):
-    """Where relaxing costs next to nothing updates are relaxed; where it costs more this is plain EP."""
-    X, y = counts
-    near = {"kernel": SquaredExponential(1.0, 1.0), "optimise": None}
-    plain = GPPoissonRegressor("ep", **near).fit(X, y).predict(X)
-    relaxed, not_relaxed = (GPPoissonRegressor("rep", penalty=c, **near).fit(X, y) for c in (1e-6, 0.1))
-    assert relaxed.log_evidence_ is None
-    assert relaxed.score(X, y) > 0.5
-    assert np.max(np.abs(relaxed.predict(X) / plain - 1.0)) > 0.05
-    np.testing.assert_allclose(not_relaxed.predict(X), plain, rtol=1e-6)
-
-
 ERRORS = [
     ({"inference": "laplace"}, "unknown inference 'laplace'; known: 'ep', 'qp', 'vb', 'power-ep', 'rep'"),
     ({"inference": SquaredExponential(1.0, 1.0)}, "a kernel goes by its name, kernel=Squared"),
@@ -387,24 +326,17 @@ ERRORS = [
     ({"likelihood": "cloglog"}, "unknown likelihood 'cloglog'; known: 'probit', 'logit', 'noisy-step'"),
     ({"likelihood": PoissonSquare()}, "labels -1 and \\+1"),
     ({"optimise": 1}, "unknown optimise 1; known: 'evidence', 'ep-evidence', .*, 'cv', None"),
-    ({"kernel": 1.0}, "kernel must be a kernel"),
+    ({"kernel": SquaredExponential}, "kernel must be a kernel"),
     ({"search": "softplus"}, "search must be a tilted.learning.search.Search"),
     ({"options": 3}, "options must be a tilted.inference.options.Options"),
     ({"n_restarts": -1}, "n_restarts must be a whole number"),
     ({"inference": "power-ep", "power": 1.5}, "power must lie in \\[1e-06, 1\\], got 1.5"),
-    ({"mean": np.nan}, "mean must be one finite number, got nan"),
     ({"mean": "linear"}, "unknown mean 'linear'; known: 'constant'"),
     ({"inference": "rep", "mean": "constant", "optimise": None}, "no evidence to learn a mean by"),
-    ({"projection": Probit()}, "takes a projection"),
     ({"inference": "power-ep", "projection": Probit()}, "takes a projection, not 'power-ep'"),
-    ({"likelihood": 3}, "labels -1 and \\+1, got 3"),
-    ({"likelihood": Probit}, "labels -1 and \\+1"),
-    ({"kernel": SquaredExponential}, "kernel must be a kernel"),
     ({"cv": 1, "optimise": "cv"}, "cv must be a whole number of at least 2"),
     ({"random_state": "one"}, "random_state must be a seed or a generator, got 'one'"),
     ({"inference": "rep", "penalty": -1.0, "optimise": None}, "penalty must be"),
-    ({"penalty": -1.0}, "penalty must be"),
-    ({"power": 0.0}, "power must lie in"),
 ]
 
 
@@ -422,10 +354,6 @@ SPARSE_ERRORS = [
     ({"pseudo_inputs": np.zeros((3, 5))}, "pseudo_inputs must be a matrix \\[M, 2\\]"),
     ({"search": Search}, "search must be a tilted.learning.search.Search"),
     ({"jitter": -1.0}, "jitter must be"),
-    ({"jitter": "much"}, "jitter must be one finite number, got 'much'"),
-    ({"power": "half"}, "power must be one finite number"),
-    ({"mean": np.inf}, "mean must be one finite number, got inf"),
-    ({"mean": [1.0]}, "mean must be one finite number"),
     ({"pseudo_inputs": "few"}, "pseudo_inputs must be numeric"),
 ]
 
@@ -461,9 +389,6 @@ def test_wrong_data_are_named(toy, counts):
 UNCONVERGED = [
     GPClassifier("qp", kernel=KERNEL, optimise=None, options=Options(max_sweeps=1, newton=False)),
     GPClassifier(search=Search(max_iterations=1)),
-    GPClassifier("power-ep", search=Search(max_iterations=1)),
-    GPPoissonRegressor(search=Search(max_iterations=1)),
-    SparseGPClassifier("ep", n_pseudo=4, search=Search(max_iterations=2)),
     SparseGPRegressor(n_pseudo=4, search=Search(max_iterations=2)),
 ]
 
@@ -483,27 +408,6 @@ def test_a_warning_names_the_class(wine):
         GPClassifier(search=Search(max_iterations=1)).fit(X[:20], np.resize(["a", "b", "c"], 20))
     unconverged = [str(one.message) for one in found if one.category is ConvergenceWarning]
     assert [text.split(":")[0] for text in unconverged] == [f"class {c} against the rest" for c in "abc"]
-
-
-def test_evidence_that_has_not_converged_warns(toy):
-    model = GPClassifier("vb", kernel=KERNEL, optimise=None).fit(*toy)
-    model.models_ = [stopped_at_once(model.models_[0])]
-    with pytest.warns(ConvergenceWarning, match="log_marginal_likelihood: not converged") as found:
-        model.log_marginal_likelihood(model.theta_)
-    assert found[0].filename == __file__
-
-
-def stopped_at_once(model):
-    """The same model whose inferences may sweep once."""
-    problem = replace(model.fit.problem, options=Options(max_sweeps=1, newton=False))
-    return replace(model, fit=replace(model.fit, problem=problem))
-
-
-@pytest.mark.parametrize("name", ["ep", "sparse", "counts", "regression"])
-def test_what_has_converged_is_silent(name, data):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        clone(FIXED[name]).fit(*data(name))
 
 
 @pytest.mark.parametrize("name", ["ep", "sparse", "counts", "regression"])
@@ -526,21 +430,6 @@ def test_frames_pickles_and_clones(name, data):
     assert not hasattr(clone(model), "models_") and clone(model).kernel == KERNEL
 
 
-def test_pipelines_grids_and_scores(toy):
-    X, y = toy
-    pipeline = make_pipeline(StandardScaler(), GPClassifier(optimise=None))
-    grid = {
-        "gpclassifier__inference": ["ep", "vb"],
-        "gpclassifier__kernel": [SquaredExponential(1.0, 0.01), SquaredExponential(4.0, 2.0)],
-    }
-    search = GridSearchCV(pipeline, grid, cv=3, scoring="neg_log_loss").fit(1000.0 * X, y)
-    assert search.best_params_["gpclassifier__kernel"].lengthscale == 2.0  # at 0.01 there is nothing learnt
-    assert len(search.cv_results_["mean_test_score"]) == 4
-    assert np.all(cross_val_score(pipeline, X, y, cv=3, n_jobs=1) > 0.5)
-    scores = cross_val_score(SparseGPRegressor(n_pseudo=6), X, X[:, 0] ** 2, cv=3)
-    assert np.all(scores > 0.5)
-
-
 def test_predictions_come_in_chunks(toy, counts, monkeypatch):
     models = [clone(FIXED[name]) for name in ("ep", "sparse", "regression")]
     parts = [toy, toy, counts]
@@ -559,7 +448,7 @@ def test_predictions_come_in_chunks(toy, counts, monkeypatch):
     assert max(seen) <= 7 and sum(seen) == 30 + 30 + 25
 
 
-@pytest.mark.parametrize("inference", ["ep", "qp", "vb", "power-ep"])
+@pytest.mark.parametrize("inference", ["ep", "vb", "power-ep", pytest.param("qp", marks=pytest.mark.slow)])
 def test_a_learned_mean_is_that_of_the_search_over_means(inference, uneven):
     X, y = uneven
     power = {"power": 0.7} if inference == "power-ep" else {}
@@ -610,27 +499,15 @@ def test_every_class_learns_a_mean_of_its_own(of, uneven):
 
 def test_a_mean_is_learned_whatever_becomes_of_the_kernel(uneven, counts):
     X, y = uneven
-    kept = GPClassifier(kernel=KERNEL, optimise=None, mean="constant").fit(X, y)
     chosen = GPClassifier(optimise="cv", mean="constant").fit(X, y)
     again = GPClassifier(kernel=chosen.kernel_, optimise=None, mean="constant").fit(X, y)
-    assert kept.kernel_ == KERNEL and chosen.mean_ == again.mean_ < 0.0
-    assert "cross-validation" in chosen.status_.message
-    for model in (kept, chosen):
-        evidences = [
-            GPClassifier(kernel=model.kernel_, optimise=None, mean=model.mean_ + d).fit(X, y).log_evidence_
-            for d in (-0.05, 0.0, 0.05)
-        ]
-        assert evidences[1] > evidences[0] and evidences[1] > evidences[2]
-        assert evidences[1] == pytest.approx(model.log_evidence_, abs=1e-8)
-    restarted = GPClassifier(kernel=KERNEL, n_restarts=1, mean="constant").fit(X, y)
-    assert "best of 2 starts" in restarted.status_.message
+    assert chosen.mean_ == again.mean_ < 0.0 and "cross-validation" in chosen.status_.message
     X, y = counts
     learned, default = (GPPoissonRegressor(mean=mean).fit(X, y) for mean in ("constant", None))
     assert learned.log_evidence_ >= default.log_evidence_ and learned.mean_ != default.mean_ > 0.0
     np.testing.assert_allclose(learned.predict([[1e6]]), learned.mean_**2 + learned.kernel_.variance)
-    pseudo = SparseGPClassifier(optimise=None, mean="constant")
     with pytest.raises(ValueError, match="learned with its kernel"):
-        pseudo.fit(*uneven)
+        SparseGPClassifier(optimise=None, mean="constant").fit(*uneven)
 
 
 @pytest.mark.parametrize("inference", ["ep", "power-ep", "vb"])
@@ -640,43 +517,10 @@ def test_the_mean_of_a_regression_is_that_of_generalised_least_squares(inference
     kept = SparseGPRegressor(inference, kernel=KERNEL, noise=0.2, optimise=None, **settings).fit(X, y)
     weights = np.linalg.solve(KERNEL.matrix(X) + 0.2 * np.eye(25), np.ones(25))  # with every input: exact
     assert kept.mean_ == pytest.approx(weights @ y / weights.sum(), rel=1e-6)
-    settings |= {"pseudo_inputs": X[::4], "priors": None}
-    found = SparseGPRegressor(inference, **settings).fit(X, y)
-    assert (
-        found.log_evidence_
-        > SparseGPRegressor(inference, **settings | {"mean": None}).fit(X, y).log_evidence_
-    )
-    at = {"kernel": found.kernel_, "noise": found.noise_, "pseudo_inputs": found.pseudo_inputs_}
-    lower, best, upper = (
-        SparseGPRegressor(inference, optimise=None, **settings | at | {"mean": found.mean_ + d}).fit(X, y)
-        for d in (-0.1, 0.0, 0.1)
-    )
-    assert best.log_evidence_ > max(lower.log_evidence_, upper.log_evidence_)
-    assert best.log_evidence_ == pytest.approx(found.log_evidence_, rel=1e-9)
+    found = SparseGPRegressor(inference, **settings | {"pseudo_inputs": X[::4], "priors": None}).fit(X, y)
     np.testing.assert_allclose(found.predict([[1e6]]), found.mean_)
     _, slope = found.log_marginal_likelihood(found.theta_, eval_gradient=True)
     assert np.max(np.abs(slope)) < 0.05  # the mean held where it was learned
-
-
-def test_units_of_the_inputs_do_not_matter(toy):
-    X, y = toy
-    one = GPClassifier().fit(X, y)
-    other = GPClassifier().fit(1e4 * X, y)
-    assert other.log_evidence_ == pytest.approx(one.log_evidence_, abs=1e-10)
-    assert other.kernel_.lengthscale == pytest.approx(1e4 * one.kernel_.lengthscale, rel=1e-9)
-    assert other.status_.evaluations == one.status_.evaluations
-
-
-def test_kernels_of_other_kinds(toy):
-    X, y = toy
-    settings = {"optimise": None, "ard": True}
-    fitted = GPClassifier(kernel=kernels.Matern(2.0, 1.5, 2.5), **settings).fit(X, y)
-    assert fitted.kernel_ == kernels.Matern(2.0, (1.5, 1.5), 2.5)
-    summed = kernels.Matern() + kernels.Constant()
-    assert GPClassifier(kernel=summed, optimise=None).fit(X, y).score(X, y) > 0.7
-    for wrong in (settings, {"optimise": "cv"}):
-        with pytest.raises(ValueError, match="needs a kernel with a lengthscale of its own"):
-            GPClassifier(kernel=summed, **wrong).fit(X, y)
 
 
 @pytest.mark.parametrize("of", [GPClassifier, SparseGPClassifier, SparseGPRegressor])
@@ -749,31 +593,7 @@ def test_seeds(toy):
 
     np.testing.assert_array_equal(inputs(3), inputs(3))
     assert not np.array_equal(inputs(3), inputs(4))
-    for seed in (None, np.random.RandomState(5), np.random.default_rng(5)):
-        assert inputs(seed).shape == (4, 2)
-    np.testing.assert_array_equal(inputs(np.random.RandomState(5)), inputs(np.random.RandomState(5)))
     np.testing.assert_array_equal(np.random.get_state()[1], state)
-
-
-def test_a_kernel_that_is_given_starts_from_its_own_hyperparameters():
-    X = 1e3 * np.arange(6.0).reshape(3, 2)
-    for given in (KERNEL, kernels.Matern(3.0, 0.1, 1.5), kernels.Matern() + kernels.Constant(2.0)):
-        assert start_kernel(given, X, ard=False, variance=7.0) == given
-    assert start_kernel(KERNEL, X, ard=True) == SquaredExponential(2.0, (1.3, 1.3))
-    assert start_kernel(None, X, ard=False, variance=7.0).variance == 7.0
-
-
-def test_restarts_move_every_part_of_a_kernel(toy, monkeypatch):
-    starts, fit = [], api.fit_problem
-    monkeypatch.setattr(api, "fit_problem", lambda *args: starts.append(args[1]) or fit(*args))
-    kernel = kernels.Matern(2.0, 3.0) * kernels.SquaredExponential(1.0, 5.0) + kernels.Constant(0.5)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        GPClassifier(kernel=kernel, n_restarts=2, search=Search("log", max_iterations=1)).fit(*toy)
-    assert starts[0] == kernel
-    ratios = np.array([start.parameters() / kernel.parameters() for start in starts[1:]])
-    assert ratios.shape == (2, 5) and len(np.unique(ratios)) == 10
-    assert np.all((ratios > 0.1) & (ratios < 10.0))
 
 
 def test_pseudo_inputs_move_or_stay(toy):
@@ -800,25 +620,10 @@ def test_predictions_are_of_the_last_fit_and_of_none_if_it_failed(toy, counts):
         model.set_params(kernel=SquaredExponential(1.0, (1.0,) * 5)).fit(X, np.arange(30) % 3)
     with pytest.raises(NotFittedError):
         model.predict_proba(X)
-    X, y = counts
-    real = clone(FIXED["regression"]).fit(X, y)
-    with pytest.raises(ValueError, match="noise variance must be finite and positive"):
-        real.set_params(noise=-1.0, mean=7.0).fit(X, y)
-    with pytest.raises(NotFittedError):
-        real.predict(X)
-    assert not {"mean_", "noise_", "pseudo_inputs_"} & set(vars(real))
-
-
-def test_constant_targets():
-    X, y = np.linspace(0.0, 1.0, 30)[:, None], np.full(30, 0.1)
-    assert 0.0 < np.var(y) < 1e-30  # rounding, and no unit for a search
-    model = SparseGPRegressor(n_pseudo=4, optimise=None).fit(X, y)
-    assert model.kernel_.variance == 1.0 and model.noise_ == regressors.NOISE
-    np.testing.assert_allclose(model.predict(X), 0.1)
 
 
 @pytest.mark.parametrize("mean", [None, "constant", 3.0])
-def test_constant_targets_are_not_searched(mean):
+def test_constant_targets(mean):
     X = np.linspace(0.0, 1.0, 30)[:, None]
     with pytest.warns(UserWarning, match="targets are constant") as found:
         model = SparseGPRegressor(n_pseudo=4, mean=mean).fit(X, np.full(30, 0.1))
@@ -839,23 +644,11 @@ def test_a_mean_learned_from_no_counts_is_said(counts):
         assert "every" not in GPPoissonRegressor(mean="constant").fit(X, y).status_.message
 
 
-@pytest.mark.parametrize("inference", ["ep", "qp", "vb", "power-ep"])
-def test_counts_refuse_to_search_from_a_mean_of_zero(inference, counts):
-    with pytest.raises(ValueError, match="no search leaves a prior mean of 0"):
-        GPPoissonRegressor(inference, mean=0.0).fit(*counts)
-
-
 def test_pseudo_inputs_of_a_classifier_stay(toy):
     X, y = toy
     stay = SparseGPClassifier(n_pseudo=4).fit(X, y)
     assert all(np.any(np.all(z == X, axis=1)) for z in stay.pseudo_inputs_)
     assert SparseGPRegressor().move_pseudo_inputs
-
-
-def test_a_mean_of_zero_counts_warns(counts):
-    with pytest.warns(UserWarning, match="mean=0 f and -f") as found:
-        GPPoissonRegressor("vb", mean=0.0, kernel=KERNEL, optimise=None).fit(*counts)
-    assert found[0].filename == __file__
 
 
 def test_covariances_lost_to_rounding_are_refused(toy, monkeypatch):
@@ -865,8 +658,7 @@ def test_covariances_lost_to_rounding_are_refused(toy, monkeypatch):
         model.predict_latent(toy[0], return_cov=True)
 
 
-@pytest.mark.parametrize("theta", [[800.0, 0.0], [np.nan, 0.0], [0.0, -800.0]])
-@pytest.mark.parametrize("name", ["ep", "sparse"])
+@pytest.mark.parametrize(("name", "theta"), [("ep", [800.0, 0.0]), ("sparse", [np.nan, 0.0])])
 def test_hyperparameters_without_a_kernel_are_refused(name, theta, toy):
     model = clone(FIXED[name]).fit(*toy)
     with pytest.raises(ValueError, match="must be finite and positive"):
@@ -880,40 +672,18 @@ def test_only_the_inference_has_a_place(of):
         of("vb", KERNEL)
 
 
-def test_column_vectors_are_taken_with_a_warning(toy):
-    X, y = toy
-    with pytest.warns(DataConversionWarning):
-        clone(FIXED["ep"]).fit(X, y[:, None])
-
-
-def test_the_package_is_imported_without_scikit_learn():
-    code = "import sys, tilted.api; print('sklearn' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["False"]
-
-
 @pytest.mark.parametrize("module, least", [("classifiers", 13), ("regressors", 5), ("counts", 12)])
 def test_examples(module, least):
     found = doctest.testmod(importlib.import_module(f"tilted.estimators.{module}"))
     assert found.attempted >= least and found.failed == 0
 
 
-@pytest.mark.parametrize("setting", [{"power": 0.9}, {"penalty": 0.3}], ids=str)
-def test_what_has_no_effect_warns_once(setting, wine, toy):
-    X, _, _, _ = wine
-    with pytest.warns(UserWarning, match="has no effect: it is for inference=.*, not 'vb'") as found:
-        GPClassifier("vb", kernel=KERNEL, optimise=None, **setting).fit(X[:20, :2], np.arange(20) % 3)
-    assert len(found) == 1 and found[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        clone(FIXED["power-ep"]).fit(*toy)
-
-
 @pytest.mark.parametrize(
     "setting, message",
     [
+        ({"inference": "vb", "power": 0.9}, "has no effect: it is for inference=.*, not 'vb'"),
         ({"optimise": "cv", "n_restarts": 3}, "n_restarts=3 has no effect: optimise='cv' compares"),
-        ({"optimise": "cv", "priors": "weak"}, "priors='weak' has no effect: optimise='cv' compares"),
+        ({"optimise": False, "n_restarts": 2}, "n_restarts=2 has no effect: optimise=False keeps"),
         ({"kernel": KERNEL, "priors": "weak"}, "they are about a guess, and a kernel is given"),
         (
             {"optimise": None, "kernel": KERNEL, "priors": "weak"},
@@ -922,7 +692,7 @@ def test_what_has_no_effect_warns_once(setting, wine, toy):
     ],
     ids=str,
 )
-def test_what_has_no_effect_on_how_the_kernel_is_chosen_warns(setting, message, toy):
+def test_what_has_no_effect_warns(setting, message, toy):
     with pytest.warns(UserWarning, match=message) as found:
         GPClassifier(**setting).fit(*toy)
     assert len(found) == 1 and found[0].filename == __file__
@@ -963,7 +733,6 @@ def test_parameters_of_a_kernel_have_names():
     "kernel, wrong, message",
     [
         (KERNEL, {"kernel__length": 1.0}, "no parameter 'length' of kernel .*: it has variance, lengthscale"),
-        (KERNEL, {"kernel__variance__first": 1.0}, "no parameter 'first' of kernel 2.0: it has none"),
         (None, {"kernel__variance": 1.0}, "no parameter 'variance' of kernel None: give one first"),
         (KERNEL, {"kernel__variance": -1.0}, "finite and positive, got -1"),
         (KERNEL + KERNEL, {"kernel__first": 1.0}, "made of two kernels"),
@@ -990,13 +759,9 @@ def test_grids_go_over_the_parameters_of_a_kernel(toy):
     assert sums.fit(X, X[:, 0] ** 2).best_estimator_.kernel_.first.lengthscale == 2.0
 
 
-def test_false_keeps_the_kernel(toy):
-    kept, none = (GPClassifier(kernel=KERNEL, optimise=of).fit(*toy) for of in (False, None))
-    assert kept.kernel_ == KERNEL and kept.log_evidence_ == none.log_evidence_
-
-
-@pytest.mark.parametrize("likelihood", ["probit", "logit"])
-@pytest.mark.parametrize("mean", [0.0, "constant"])
+@pytest.mark.parametrize(
+    ("likelihood", "mean"), [("probit", 0.0), pytest.param("logit", "constant", marks=pytest.mark.slow)]
+)
 def test_a_flat_ridge_of_a_sparse_classifier_is_said(likelihood, mean, toy):
     X = np.concatenate([np.linspace(-3, -1, 10), np.linspace(1, 3, 10)])[:, None]
     shared = {"likelihood": likelihood, "mean": mean, "move_pseudo_inputs": False, "priors": None}
@@ -1023,19 +788,8 @@ def test_jitter_that_drowns_the_noise_is_said(kind, rows):
         model.fit(X - X.mean(axis=0), y)
 
 
-def test_jitter_beside_next_to_no_noise_is_no_fault():
-    X = np.linspace(-3.0, 3.0, 50)[:, None]
-    model = SparseGPRegressor(optimise=None, kernel=SquaredExponential(1.0, 1.0), noise=1e-8, n_pseudo=20)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        model.fit(X, np.sin(X[:, 0]))
-    assert model.status_.jitter > 1e-8
-
-
 BLIND = [
-    GPClassifier(kernel=SquaredExponential()),
     GPClassifier(kernel=Matern() + White(0.1), optimise=None),
-    SparseGPClassifier(kernel=SquaredExponential(), n_pseudo=30),
     SparseGPRegressor(kernel=SquaredExponential(), n_pseudo=6, optimise=None),
     GPPoissonRegressor(kernel=SquaredExponential(), optimise=None),
 ]
@@ -1053,16 +807,8 @@ def test_inputs_that_are_not_scaled_are_said(model, scale, note, toy):
     assert "inputs" not in fixed.fit(X, y).status_.message
 
 
-def test_a_search_that_sees_nothing_says_so(toy):
-    X, y = toy
-    with pytest.warns(UserWarning, match="do not see each other"):
-        lost = GPClassifier(kernel=SquaredExponential()).fit(1e5 * X, y)
-    assert lost.status_.converged and lost.kernel_.lengthscale == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("optimise", ["evidence", None])
-def test_pseudo_inputs_that_see_nothing_at_all_are_said(optimise, toy):
-    model = SparseGPClassifier(kernel=SquaredExponential(), n_pseudo=4, optimise=optimise)
+def test_pseudo_inputs_that_see_nothing_at_all_are_said(toy):
+    model = SparseGPClassifier(kernel=SquaredExponential(), n_pseudo=4, optimise=None)
     with pytest.warns(UserWarning, match="do not see each other at this lengthscale"):
         model.fit(1e5 * toy[0], toy[1])
 

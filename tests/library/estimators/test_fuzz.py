@@ -141,18 +141,18 @@ def wrong_when_cut(seed, parts, monkeypatch):
     return [text for text in texts if text]
 
 
-@pytest.mark.parametrize("first", range(0, 100, 50))
+@pytest.mark.parametrize("first", range(0, 40, 20))
 def test_random_problems(first):
-    assert wrong(range(first, first + 50)) == []
+    assert wrong(range(first, first + 20)) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(100, 5100, 250))
+@pytest.mark.parametrize("first", range(40, 5040, 250))
 def test_thousands_of_random_problems(first):
     assert wrong(range(first, first + 250)) == []
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_random_problems_whose_time_is_up(seed, monkeypatch):
     assert wrong_when_cut(seed, 3, monkeypatch) == []
 

@@ -18,14 +18,10 @@ from tilted import (
     api,
 )
 from tilted.gaussian import Marginals, Sites
-from tilted.inference import rep
-from tilted.inference.options import Options
 from tilted.inference.relaxations import Relaxation, relaxations
 from tilted.kernels import SquaredExponential
-from tilted.learning.starts import best_of, promising
-from tilted.likelihoods import probit, student_t
+from tilted.likelihoods import student_t
 from tilted.likelihoods.gaussian import GaussianNoise
-from tilted.posteriors.dense import Dense
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 2))
@@ -36,13 +32,11 @@ y = (X[:, 0] > 0).astype(int)
 def test_counts_of_next_to_no_weight_are_predicted_as_the_others(kind):
     """Half a count that stands for none at all was divided by their weights: 1e8 calls where 2 were seen."""
     counts = np.random.default_rng(1).poisson(2.0, 30)
-    for weight in (1e-3, 1e-10):
-        model = kind(optimise=None).fit(X, counts, sample_weight=np.full(30, weight))
-        assert np.all(model.predict(X) < 10.0)
+    model = kind(optimise=None).fit(X, counts, sample_weight=np.full(30, 1e-3))
+    assert np.all(model.predict(X) < 10.0)
 
 
-@pytest.mark.parametrize("likelihood", ["gaussian", "student-t", "laplace"])
-@pytest.mark.parametrize("unit", [1e-5, 1e5])
+@pytest.mark.parametrize(("likelihood", "unit"), [("gaussian", 1e-5), ("student-t", 1e5), ("laplace", 1e-5)])
 def test_units_of_targets_make_no_model_useless(likelihood, unit):
     x = np.linspace(0.0, 10.0, 40)[:, None]
     targets = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=40)
@@ -92,7 +86,7 @@ def test_variances_that_rounding_took_leave_the_means():
     np.testing.assert_allclose(model.predict(X), X[:, 0], atol=1e-4)
 
 
-HOWS: list[dict[str, str]] = [{}, {"inference": "vb"}, {"mean": "constant"}, {"optimise": "ep-evidence"}]
+HOWS: list[dict[str, str]] = [{}, {"inference": "vb", "mean": "constant"}]
 
 
 @pytest.mark.parametrize("how", HOWS, ids=str)
@@ -108,20 +102,12 @@ def test_a_fit_of_targets_without_noise_has_standard_deviations(how):
     assert np.max(model.predict(X, return_std=True)[1]) < 1e-4
 
 
-@pytest.mark.parametrize("rows", [12, 400])
-def test_a_fit_of_repeated_targets_without_noise_has_standard_deviations(rows):
-    rng = np.random.default_rng(1)
-    X = rng.uniform(0.0, 5.0, (rows, 1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        model = GPRegressor().fit(X, np.cos(X[:, 0]), np.full(rows, 30.0))
-    assert np.all(model.predict(np.linspace(-1.0, 6.0, 99)[:, None], return_std=True)[1] > 0)
-
-
-@pytest.mark.parametrize("kind", [SparseGPRegressor, SparseGPPoissonRegressor])
-@pytest.mark.parametrize("unit", [1e-9, 1e5])
-def test_units_of_inputs_make_no_other_sparse_model(kind, unit):
+@pytest.mark.parametrize(
+    "kind", [SparseGPRegressor, pytest.param(SparseGPPoissonRegressor, marks=pytest.mark.slow)]
+)
+def test_units_of_inputs_make_no_other_sparse_model(kind):
     """Pseudo-inputs were searched in the units of the inputs, where small ones ended beside the start."""
+    unit = 1e-9
     rng = np.random.default_rng(1)
     X = rng.normal(size=(120, 2))
     f = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=120)
@@ -135,12 +121,12 @@ def test_units_of_inputs_make_no_other_sparse_model(kind, unit):
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.parametrize("variance", [300.0, 1e5])
-def test_expectations_beyond_numbers_are_said_to_be(variance):
+def test_expectations_beyond_numbers_are_said_to_be():
     """One spike among zeros: f goes to minus hundreds with a spread of hundreds, E[e^f] has no meaning.
 
     At given kernels: where a search ends, VB's above all, is another on other machines.
     """
+    variance = 300.0
     X, y = np.linspace(0.0, 5.0, 30)[:, None], np.zeros(30)
     y[10] = 1000.0
     kernel = SquaredExponential(variance, 0.4)
@@ -177,62 +163,7 @@ def test_one_update_of_relaxed_ep_ends_in_time():
     np.testing.assert_array_equal(whole[:20], found[:20])
 
 
-def test_relaxed_ep_that_is_late_is_not_converged():
-    posterior, labels = Dense.build(SquaredExponential(1.0, 1.0).matrix(X)), 2.0 * y - 1.0
-    found = rep.infer(posterior, probit.Probit(), labels, Relaxation(0.1), Options(deadline=time.monotonic()))
-    assert not found.status.converged
-    assert "when the time was up" in found.status.message
-    assert np.all(np.isnan(found.b)) and not found.frozen
-    assert found.status.skipped == len(labels)
-
-
-def test_what_a_search_starts_from_is_looked_for_in_time():
-    kernel = SquaredExponential(1.0, 1.0)
-    model = probit.Probit(), 0.0, kernel, None
-    assert promising(X, 2.0 * y - 1.0, *model, time.monotonic()) == [kernel]
-    assert promising(X, 2.0 * y - 1.0, *model) != [kernel]
-
-
-def test_of_many_starts_one_model_is_kept():
-    alive = []
-
-    class Found:
-        kernel = SquaredExponential(1.0, 1.0)
-
-        def __init__(self, selection_score):
-            self.selection_score = selection_score
-            alive.append(1)
-
-        def __del__(self):
-            alive.pop()
-
-    most = []
-
-    def search(start):
-        most.append(len(alive))
-        return Found(start)
-
-    best_of(search, [3.0, 1.0, 2.0, 0.0, 5.0])
-    assert max(most) <= 2
-
-
-@pytest.mark.parametrize("kind", [GPClassifier, SparseGPClassifier])
-def test_a_search_does_not_take_an_underflow_for_a_failure(kind):
-    """Where the caller's program makes exceptions of floating-point errors; once it ended elsewhere."""
-    X = np.linspace(0, 200, 40)[:, None]
-    y = 3 * np.sin(X[:, 0]) + np.random.default_rng(0).normal(size=40) > 0
-    found = []
-    for how in ("ignore", "raise"):
-        with np.errstate(all=how), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found.append(kind().fit(X, y))
-    assert np.array_equal(found[0].theta_, found[1].theta_)
-    assert found[0].log_evidence_ == found[1].log_evidence_
-
-
-@pytest.mark.parametrize(
-    "kind", [GPClassifier, SparseGPClassifier, GPPoissonRegressor, SparseGPPoissonRegressor]
-)
+@pytest.mark.parametrize("kind", [GPClassifier, SparseGPPoissonRegressor])
 def test_a_correction_that_is_set_after_a_fit_waits_for_the_next(kind, counts):
     """As every other parameter does: predictions are the fit's, without it and with it."""
     X, y = counts

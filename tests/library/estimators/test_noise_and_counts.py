@@ -5,15 +5,13 @@ import warnings
 import numpy as np
 import pytest
 from scipy.special import softmax
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
-import tilted
-from tilted import GPClassifier, GPPoissonRegressor, GPRegressor, SparseGPPoissonRegressor
+from tilted import GPPoissonRegressor, GPRegressor, SparseGPPoissonRegressor
 from tilted.inference.options import Options
-from tilted.kernels import Constant, Linear, Restricted, SquaredExponential
+from tilted.kernels import Constant, Linear, SquaredExponential
 from tilted.likelihoods.exponential_link import NegativeBinomial
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.probit import Probit
@@ -76,7 +74,7 @@ def test_gaussian_noise_is_scikit_learns_regression():
     np.testing.assert_allclose(found[1], s, atol=2e-3)
 
 
-@pytest.mark.parametrize("scale, df, max_sweeps", [(0.01, 1.0, 60), (0.4, 4.0, 1)])
+@pytest.mark.parametrize("scale, df, max_sweeps", [(0.01, 1.0, 20), (0.4, 4.0, 1)])
 def test_a_student_t_fit_that_does_not_converge_says_so(scale, df, max_sweeps):
     y = np.random.default_rng(0).standard_t(1, 50) * 3.0
     model = GPRegressor(
@@ -119,23 +117,6 @@ def test_dispersion_is_learned():
 def test_unknown_settings_are_refused(model, message):
     with pytest.raises(ValueError, match=message):
         model.fit(X, COUNTS)
-
-
-def test_constant_targets_are_said_to_be_constant():
-    with pytest.warns(UserWarning, match="targets are constant"):
-        model = GPRegressor().fit(X, np.full(50, 3.0))
-    np.testing.assert_allclose(model.predict(X), 3.0)
-
-
-def test_kernels_of_scikit_learn_go_into_estimators():
-    labels = np.where(F > 0, "up", "down")
-    theirs = GPClassifier(kernel=2.0 * sk.RBF(1.0)).fit(X, labels)
-    ours = GPClassifier(kernel=SquaredExponential(2.0, 1.0)).fit(X, labels)
-    assert theirs.log_evidence_ == ours.log_evidence_ and theirs.kernel_ == ours.kernel_
-    fixed = sk.ConstantKernel(2.0, "fixed") * sk.RBF(1.0, "fixed")
-    kept = clone(GPClassifier(kernel=fixed)).fit(X, labels)
-    assert kept.kernel_ == Restricted(SquaredExponential(2.0, 1.0))
-    assert kept.log_evidence_ == tilted.fit(X, np.where(F > 0, 1, -1), kernel=kept.kernel_).log_evidence
 
 
 def test_a_line_is_learned_by_a_linear_kernel():

@@ -8,9 +8,7 @@ import pytest
 from sklearn.metrics import get_scorer
 
 import tilted
-from tilted import GPClassifier, GPOrdinalClassifier, api, likelihoods
-from tilted.inference import RULES
-from tilted.learning.dense import flat_ridge, infer_at
+from tilted import GPClassifier, GPOrdinalClassifier, likelihoods
 from tilted.likelihoods.ordinal import Ordinal
 
 RNG = np.random.default_rng(0)
@@ -115,14 +113,6 @@ def test_two_classes_are_the_probit_with_a_learned_level():
     np.testing.assert_allclose(one.predict_proba(X[TEST]), other.predict_proba(X[TEST]), atol=1e-9)
 
 
-@pytest.mark.parametrize("inference", ["qp", "vb", "power-ep"])
-def test_other_inferences_say_nearly_the_same(inference):
-    kept = {"kernel": tilted.SquaredExponential(8.0, 1.5), "optimise": None}
-    ep, other = (GPOrdinalClassifier(one, **kept).fit(X[:40], LEVELS[:40]) for one in ("ep", inference))
-    assert other.status_.converged
-    np.testing.assert_allclose(other.predict_proba(X), ep.predict_proba(X), atol=0.05)
-
-
 def test_categories_that_are_no_numbers_or_texts_are_told_apart_by_codes():
     """Intervals of `pd.cut`: texts of them would come in the order of the alphabet."""
     pd = pytest.importorskip("pandas")
@@ -131,20 +121,6 @@ def test_categories_that_are_no_numbers_or_texts_are_told_apart_by_codes():
     with pytest.raises(ValueError, match=r"y\.cat\.codes .*, in their order"):
         GPOrdinalClassifier().fit(X, y)
     assert GPOrdinalClassifier(optimise=None).fit(X, y.cat.codes).classes_.tolist() == [0, 1, 2]
-
-
-def test_a_flat_ridge_is_said():
-    """Of levels that inputs separate the evidence rises ever more slowly with the variance."""
-    inputs = RNG.normal(size=(40, 1))
-    apart = GPOrdinalClassifier().fit(inputs, np.digitize(inputs[:, 0], [-0.5, 0.5]))
-    assert apart.kernel_.variance > 1e4 and "flat ridge" in apart.status_.message
-
-
-def test_levels_that_overlap_have_no_ridge(fitted):
-    assert "flat ridge" not in fitted.status_.message
-    wide, thresholds = tilted.SquaredExponential(200.0, 1.0), (-1.0, 0.0, 1.2)
-    problem = api.make_problem(X[TRAIN], LEVELS[TRAIN], Ordinal(thresholds), RULES["ep"])
-    assert flat_ridge(problem, wide, infer_at(problem, wide)) == ""
 
 
 @pytest.mark.parametrize("levels", [2, 3, 5])
@@ -161,15 +137,6 @@ def test_the_front_door_takes_the_levels_that_there_are(levels):
     assert as_text.log_evidence == found.log_evidence
     given = likelihoods.get("ordinal", thresholds=tuple(np.linspace(-1.0, 1.0, levels - 1)))
     assert tilted.fit(X, y, given, kernel=kernel, optimise=False).problem.likelihood == given
-
-
-def test_thresholds_go_with_the_prior_mean():
-    X, y = np.linspace(0, 5, 40)[:, None], np.arange(40) % 3
-    kernel = tilted.SquaredExponential(2.0, 1.0)
-    at_0, at_1 = (tilted.fit(X, y, "ordinal", kernel=kernel, mean=m, optimise=False) for m in (0.0, 1.0))
-    moved = np.subtract(at_1.problem.likelihood.thresholds, at_0.problem.likelihood.thresholds)
-    np.testing.assert_allclose(moved, 1.0)
-    assert at_1.log_evidence == pytest.approx(at_0.log_evidence, abs=1e-8)
 
 
 def test_grades_between_whole_numbers_are_to_be_numbered():

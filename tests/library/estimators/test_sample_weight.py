@@ -22,7 +22,6 @@ from tilted.inference.options import Options
 from tilted.inference.rule import LARGEST_WEIGHT
 from tilted.kernels import Constant, SquaredExponential, White
 from tilted.learning.likelihood import coordinates_of
-from tilted.likelihoods.gaussian import GaussianNoise
 
 N = 20
 RNG = np.random.default_rng(3)
@@ -105,12 +104,6 @@ def test_rows_that_come_a_million_times_are_several_heavy_ones():
         assert np.sum(weights[here]) == np.sum((X[:, 0] == x) & (y == label))
     kept = validation.merge_rows(X[:2], y[:2], np.array([1e9, 1.0]))[2]
     assert np.max(kept) == 1e9, "what a user gives is refused where it is used, not split"
-    balanced = GPClassifier(class_weight="balanced", optimise=None).fit(X, y)  # a fifth as many of one class
-    np.testing.assert_allclose(balanced.models_[0].fit.problem.rule.weights.sum(), len(X))
-    one_heavy = validation.merge_rows(
-        np.r_[X[:, 0], 7.0, 8.0][:, None], np.r_[y, 0, 1], np.r_[np.ones(len(y)), 1e9, 1.0]
-    )
-    assert np.sum(one_heavy[2] > LARGEST_WEIGHT) == 1
     line = np.linspace(0.0, 1.0, N)[:, None]  # its closed form takes them, so the grid of starts has to
     assert np.isfinite(SparseGPRegressor(n_pseudo=6).fit(line, REALS, np.full(N, 1e7)).log_evidence_)
 
@@ -120,7 +113,7 @@ NOISY = [
     (Constant(0.5) + White(1.0)) * SquaredExponential(2.0, 1.0),
     ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(2.0),
 ]
-WITH_NOISE = [(*one, NOISY[(k + other) % 3]) for k, one in enumerate(KEPT) for other in (0, 1)]
+WITH_NOISE = [(*one, NOISY[k % 3]) for k, one in enumerate(KEPT)]
 
 
 @pytest.mark.parametrize("model, y, kernel", WITH_NOISE)
@@ -152,18 +145,6 @@ def test_heavy_rows_do_not_overshoot(of, scales):
     kernel, options = tilted.SquaredExponential(*scales), Options(max_sweeps=100, fallback=False)
     model = of(kernel=kernel, class_weight=apart, optimise=None, options=options).fit(20.0 * X, LABELS)
     assert model.status_.converged
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_mean_needs_no_variance():
-    """Predictions where rounding has lost the variances, which are refused where they are asked for."""
-    kernel, likelihood = tilted.SquaredExponential(1.0, 1.0), GaussianNoise(1e-15)
-    model = GPRegressor(likelihood=likelihood, kernel=kernel, optimise=None).fit(X, REALS)
-    np.testing.assert_allclose(model.predict(X), REALS, atol=1e-8)
-    # whose rounding has either sign, so that some of so many are below zero on every machine
-    near = np.repeat(X, 50, axis=0) + 1e-9 * np.random.default_rng(0).normal(size=(50 * N, 2))
-    with pytest.raises(ArithmeticError, match="rounding"):
-        model.predict(near, return_std=True)
 
 
 def test_weights_of_one_change_nothing():
@@ -210,10 +191,6 @@ def test_cross_validation_weighs_fits_and_scores():
 def test_weights_that_cannot_be_are_refused(model, weights, message):
     with pytest.raises(ValueError, match=message):
         model.fit(X, LABELS, sample_weight=weights)
-
-
-def test_fits_without_weights_have_rules_without():
-    assert tilted.fit(X, np.where(LABELS == "yes", 1.0, -1.0), optimise=False).problem.rule.weights is None
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, np.nan])

@@ -11,8 +11,6 @@ from tilted.learning.batch import Model
 from tilted.learning.site_starts import first_sites
 from tilted.likelihoods.exponential_link import NegativeBinomial, PoissonExponential
 from tilted.likelihoods.real_counts import RealCounts
-from tilted.numerics.linalg import NotPositiveDefinite
-from tilted.posteriors.pseudo import PseudoPoints
 
 RNG = np.random.default_rng(5)
 N = 50
@@ -49,9 +47,15 @@ def test_with_every_input_it_is_the_dense_model(likelihood, inference, weights):
     np.testing.assert_array_equal(one.sample_y(NEW, 5, 1), other.sample_y(NEW, 5, 1))
 
 
-@pytest.mark.parametrize("mean", [None, "constant"])
-@pytest.mark.parametrize("inference", ["ep", "vb"])
-@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize(
+    "likelihood, inference, mean",
+    [
+        ("poisson-square", "ep", None),
+        ("poisson-exp", "ep", "constant"),
+        ("negative-binomial", "vb", "constant"),
+        pytest.param("negative-binomial", "ep", None, marks=pytest.mark.slow),
+    ],
+)
 def test_it_learns_what_the_dense_model_learns(likelihood, inference, mean):
     """Kernel, mean and dispersion, by one gradient of them all."""
     one, other = (model.fit(X, COUNTS) for model in both(inference, 1e-9, likelihood=likelihood, mean=mean))
@@ -86,16 +90,6 @@ MANY_COUNTS = RNG.poisson(RATES * RNG.gamma(4.0, 0.25, MANY)).astype(float)
 KEPT = {"kernel": KERNEL, "pseudo_inputs": ROWS[:20], "optimise": None}
 
 
-@pytest.mark.parametrize("inference", ["ep", "power-ep", "vb"])
-@pytest.mark.parametrize("likelihood", LIKELIHOODS)
-def test_batches_end_where_all_rows_at_once_end(likelihood, inference):
-    whole = SparseGPPoissonRegressor(inference, likelihood=likelihood, **KEPT)
-    batched = clone(whole).set_params(batch_size=100).fit(ROWS, MANY_COUNTS)
-    whole.fit(ROWS, MANY_COUNTS)
-    assert batched.status_.converged and "passes over 900 rows" in batched.status_.message
-    np.testing.assert_allclose(batched.predict(NEW, True), whole.predict(NEW, True), rtol=2e-3)
-
-
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 def test_counts_may_come_later(likelihood):
     model = SparseGPPoissonRegressor(likelihood=likelihood, batch_size=300, mean=1.5, **KEPT)
@@ -111,6 +105,7 @@ def test_counts_may_come_later(likelihood):
         model.partial_fit(ROWS[:3], [-1.0, 2.0, 3.0])
 
 
+@pytest.mark.slow
 def test_the_dispersion_is_learned_from_a_batch():
     model = SparseGPPoissonRegressor(likelihood="negative-binomial", n_pseudo=15, batch_size=450)
     model.fit(ROWS, MANY_COUNTS)
@@ -124,8 +119,9 @@ def test_later_counts_that_are_no_whole_numbers_are_warned_of():
         model.partial_fit(ROWS[:3], [0.5, 2.0, 3.0])
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("likelihood", [RealCounts(), PoissonExponential(), NegativeBinomial(0.3)])
+@pytest.mark.parametrize(
+    ("likelihood", "alpha"), [(RealCounts(), 0.5), (PoissonExponential(), 0.0), (NegativeBinomial(0.3), 0.5)]
+)
 def test_passes_end_where_sweeps_end(likelihood, alpha):
     """To the tolerance, evidence too, from the posterior of some of the rows."""
     mean = 1.5 if likelihood.log_concave else 2.0
@@ -146,23 +142,3 @@ def test_passes_end_where_sweeps_end(likelihood, alpha):
     assert found.log_evidence == pytest.approx(every.log_evidence, abs=1e-5)
     predicted = posterior.pseudo.predict(found.posterior.factor, found.posterior.projected, NEW)
     np.testing.assert_allclose(predicted, posterior.predict(every.state, NEW), atol=1e-6)
-
-
-def test_sites_that_leave_no_proper_posterior_go_part_of_the_way(monkeypatch):
-    """Of VB and the rate f^2 about 0, where f may have either sign: once an error."""
-    refused, of = [], moves.Posterior.of
-
-    def noted(sums):
-        try:
-            return of(sums)
-        except NotPositiveDefinite:
-            refused.append(sums)
-            raise
-
-    monkeypatch.setattr(moves.Posterior, "of", noted)
-    problem = sparse.Problem(ROWS, MANY_COUNTS, RealCounts(), 0.0, 0.0, 1e-6)
-    pseudo = PseudoPoints.build(tilted.SquaredExponential(4.0, 1.5), ROWS[:20], 1e-6)
-    model = Model(pseudo, RealCounts(), problem.rule, 0.0)
-    found = passes.passes(model, ROWS, MANY_COUNTS, 90, most=8)
-    assert refused and found.status.retries > 0 and found.posterior.finite
-    assert not found.status.converged and found.status.damping < 1.0

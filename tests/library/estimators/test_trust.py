@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.datasets import load_wine, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
@@ -23,16 +22,13 @@ from tilted import (
     likelihoods,
 )
 from tilted.estimators import diagnostics
-from tilted.estimators.diagnostics import outlier_notes
 from tilted.inference.pep import power_rule
-from tilted.kernels import Linear, Matern, SquaredExponential
-from tilted.learning import dense
-from tilted.learning import likelihood as noises
+from tilted.kernels import Matern, SquaredExponential
 from tilted.learning import sparse as through_points
 from tilted.learning.dense import evidence_and_gradient, infer_at
 from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
-from tilted.learning.starts import SEARCHES, places, promising, typical_distance
+from tilted.learning.starts import SEARCHES, promising, typical_distance
 from tilted.posteriors.collapsed import Regression, condition
 
 
@@ -97,11 +93,6 @@ def test_columns_that_repeat_in_the_order_of_the_rows_have_a_unit():
     days = np.arange(3400) % 7 * 100.0
     X = np.c_[days, rng.normal(size=3400)]
     assert 100.0 <= typical_distance(X[:, :1]) <= 300.0
-    y = np.sin(X[:, 1]) + days / 600.0 + 0.3 * rng.normal(size=3400)
-    order = rng.permutation(3400)
-    model = SparseGPRegressor("vb", ard=True, n_pseudo=20)
-    one, other = (clone(model).fit(X[rows], y[rows]) for rows in (slice(None), order))
-    assert one.log_evidence_ == pytest.approx(other.log_evidence_, abs=5.0)
 
 
 @pytest.mark.parametrize("kind", [GPClassifier, SparseGPClassifier])
@@ -118,9 +109,9 @@ def test_rows_by_turns_are_seen_by_grids_too(kind):
     assert one.log_evidence_ > 400 * np.log(0.5) + 50.0
 
 
-@pytest.mark.parametrize("unit", [1.0, 1e6])
-def test_a_sparse_search_has_converged_whatever_the_unit_of_the_targets(unit):
+def test_a_sparse_search_has_converged_whatever_the_unit_of_the_targets():
     """By a relative stop it was said to have, 4 nats below: the unit adds to the evidence."""
+    unit = 1e6
     rng = np.random.default_rng(3)
     X = rng.normal(size=(200, 2))
     y = unit * (np.sin(2.0 * X[:, 0]) + 0.2 * X[:, 1] + 0.1 * rng.normal(size=200))
@@ -148,15 +139,6 @@ def test_priors_end_flat_ridges():
         GPClassifier(kernel=SquaredExponential(1.0, (1.0, 1.0)), priors=tight).fit(np.hstack([X, X]), y)
 
 
-def test_the_gradient_of_a_prior():
-    prior, at = LogNormal((2.0, 0.3), (1.0, 2.0)), np.array([5.0, 0.1])
-    numeric = differences(lambda x: prior.log(x)[0], at, 1e-6)
-    np.testing.assert_allclose(prior.log(at)[1], numeric, rtol=1e-7)
-    assert prior.log(np.array([2.0, 0.3]))[0] == 0.0
-    assert LogNormal(np.array([2.0, 0.3]), [1, 2]) == prior
-
-
-FAR = [300.0, 1e5, 1e6]
 RULES = {"ep": "ep", "qp": "qp", "vb": "vb", "power-ep": power_rule(0.5)}
 
 
@@ -167,9 +149,9 @@ def exact_evidence(K, y):
     return -0.5 * white @ white - np.sum(np.log(np.diagonal(L))) - 0.5 * len(y) * np.log(2.0 * np.pi)
 
 
-@pytest.mark.parametrize("offset", FAR)
 @pytest.mark.parametrize("rule", RULES)
-def test_evidences_of_targets_far_from_zero(offset, rule):
+def test_evidences_of_targets_far_from_zero(rule):
+    offset = 1e6
     X = np.random.default_rng(0).normal(size=(30, 2))
     y = offset + X[:, 0]
     kernel = SquaredExponential(3.0, 2.0)
@@ -181,7 +163,7 @@ def test_evidences_of_targets_far_from_zero(offset, rule):
     assert infer_at(near, kernel).log_evidence == pytest.approx(exact, abs=1e-12 * offset)
 
 
-@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("power", [0.0, 0.5])
 def test_sparse_evidences_of_targets_far_from_zero(power):
     X = np.random.default_rng(0).normal(size=(30, 2))
     kernel, noise = SquaredExponential(3.0, 2.0), likelihoods.get("gaussian")
@@ -209,7 +191,9 @@ CASES = [(SquaredExponential, name, *case) for name, cases in SCALES.items() for
 CASES += [(Matern, name, *cases[-1]) for name, cases in SCALES.items()]
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    "rule", ["ep", "vb", *(pytest.param(rule, marks=pytest.mark.slow) for rule in ("qp", "power-ep"))]
+)
 @pytest.mark.parametrize("kernel, name, target, variance, mean", CASES)
 def test_gradients_at_awkward_scales_are_finite_differences(kernel, name, target, variance, mean, rule):
     rng = np.random.default_rng(3)
@@ -226,15 +210,7 @@ def test_gradients_at_awkward_scales_are_finite_differences(kernel, name, target
     np.testing.assert_allclose(gradient * at.parameters(), numeric, rtol=1e-5, atol=1e-7 + rounding)
 
 
-def test_large_counts_end_in_time(counts):
-    X, y = counts
-    began = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        GPPoissonRegressor().fit(X, 1000.0 * y)
-    assert time.process_time() - began < 20.0  # 4.4 on a quiet machine
-
-
+@pytest.mark.slow
 def test_counts_in_ten_thousands_end_in_time_and_say_what_is_missing(counts):
     X, y = counts
     began = time.process_time()
@@ -243,24 +219,6 @@ def test_counts_in_ten_thousands_end_in_time_and_say_what_is_missing(counts):
     assert time.process_time() - began < 60.0
     np.testing.assert_allclose(model.predict(X), 10000.0 * y, atol=0.05 * 10000.0 * np.max(y))
     assert not model.status_.converged
-
-
-def test_a_step_under_heavy_tails_is_no_climb_by_unconverged_evidences(monkeypatch):
-    """Their energies reach 10,000 nats here, the best fixed point has -2.72; 1145 sweeps and retries."""
-    rng = np.random.default_rng(1)
-    X = rng.uniform(0.0, 10.0, (200, 1))
-    y = 1e4 + np.where(X[:, 0] > 5.0, 3.0, 0.0) + 0.1 * rng.normal(size=200)
-    rows = np.random.default_rng(0).permutation(200)[:100]
-    taken, infer = [], dense.infer
-
-    def counted(*arguments):
-        taken.append(infer(*arguments))
-        return taken[-1]
-
-    monkeypatch.setattr(dense, "infer", counted)
-    model = GPRegressor(likelihood="student-t").fit(X[rows], y[rows])
-    assert model.status_.converged and model.log_evidence_ > -2.73
-    assert sum(found.status.sweeps + found.status.retries for found in taken) < 1800
 
 
 @pytest.mark.parametrize(
@@ -288,8 +246,8 @@ def test_a_first_evaluation_that_does_not_end_in_time_is_an_error(toy):
 
 
 @pytest.mark.parametrize("kernel", [SquaredExponential(2.0, 1.5), Matern(2.0, (1.5, 0.7))], ids=str)
-@pytest.mark.parametrize("offset", [1e6, 1e12, 1e15])
-def test_predictions_do_not_depend_on_an_offset_of_the_inputs(offset, kernel, toy):
+def test_predictions_do_not_depend_on_an_offset_of_the_inputs(kernel, toy):
+    offset = 1e12
     X, y = (np.round(8.0 * toy[0]), toy[1])  # whole numbers, exact at every offset
     new = X[:7] + 3.0
     here, far = (tilted.fit(at, y, kernel=kernel, optimise=False) for at in (X, X + offset))
@@ -319,63 +277,7 @@ def test_labels_of_two_kinds(toy):
             GPClassifier().fit(X, labels)
 
 
-def test_the_optimiser_speaks_in_sentences(toy):
-    with pytest.warns(ConvergenceWarning, match="stopped at the limit of its"):
-        model = GPClassifier(search=Search("log", max_iterations=1)).fit(*toy)
-    sentences = [
-        model.status_.message,
-        tilted.fit(*toy).status.message,
-        GPClassifier().fit(*toy).status_.message,
-    ]
-    assert not any(
-        shout in text for text in sentences for shout in ("CONVERGENCE", "STOP", "PGTOL", "ABNORMAL")
-    )
-
-
-def test_fit_and_the_estimators_have_the_same_words_and_starts(toy):
-    X, y = toy
-    for how in ({"inference": "power-ep", "power": 0.7}, {"ard": True, "mean": "constant"}):
-        fit, model = tilted.fit(X, y, **how), GPClassifier(**how).fit(X, y)
-        assert fit.kernel == model.kernel_ and fit.status == model.status_
-        assert fit.log_evidence == model.log_evidence_
-
-
-def waves(n, seed):
-    """Labels by a wave and a slope in two of four inputs, with noise."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, 4))
-    return X, np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.standard_normal(n) > 0, 1.0, -1.0)
-
-
-def test_peaks_that_are_one_are_searched_once(monkeypatch):
-    """The grid shows two, a search on a hundred rows leads from both to one: the same end, for half."""
-    X, y = waves(300, 1)
-    model = GPClassifier().fit(X, y)
-    assert "starts" not in model.status_.message and model.status_.evaluations <= 12
-    monkeypatch.setattr("tilted.estimators.dense.places", lambda X, y, likelihood, mean, kernels, *_: kernels)
-    both = GPClassifier().fit(X, y)
-    assert "best of 2 starts" in both.status_.message
-    assert model.log_evidence_ == pytest.approx(both.log_evidence_, abs=1e-8)
-    np.testing.assert_allclose(model.kernel_.parameters(), both.kernel_.parameters(), rtol=1e-3)
-
-
-def test_peaks_that_are_two_are_searched_both():
-    """And the grid's are searched where climbs spare nothing, lead far away, or have no time."""
-    X, y = waves(300, 7)
-    probit = likelihoods.get("probit")
-    kernels = promising(X, y, probit, 0.0, SquaredExponential(1.0, np.sqrt(0.5) * typical_distance(X)))
-    found = places(X, y, probit, 0.0, kernels)
-    assert len(kernels) == len(found) == 2 and not set(kernels) & set(found)
-    assert "best of 2 starts" in GPClassifier().fit(X, y).status_.message
-    assert places(X, y, probit, 0.0, kernels[:1]) == kernels[:1]
-    assert places(X, y, probit, 0.0, kernels[:1] * 2) == found[:1]
-    assert places(X[:200], y[:200], probit, 0.0, kernels) == kernels
-    assert places(X, y, probit, 0.0, kernels, deadline=time.monotonic()) == kernels
-    far = [SquaredExponential(1e4, 30.0), kernels[0]]  # from where the way is longer than the grid is wide
-    assert places(X, y, probit, 0.0, far) == far
-
-
-@pytest.mark.parametrize("inference", ["ep", "vb", "power-ep"])
+@pytest.mark.parametrize("inference", ["ep", "vb"])
 def test_students_noise_of_targets_that_are_mostly_alike_ends_at_a_bound(inference):
     """Of 38 zeros in 40 the evidence has no maximum: scales of 1e-11 to 1e-44 were called converged."""
     rng = np.random.default_rng(7)
@@ -390,22 +292,7 @@ def test_students_noise_of_targets_that_are_mostly_alike_ends_at_a_bound(inferen
     assert np.isfinite(model.sample_y(X[:3])).all()
 
 
-def test_students_noise_of_targets_that_are_all_alike_has_the_priors_bound(monkeypatch):
-    """The library's own door takes them, where the targets' variance is 0."""
-    X, bounds, climb = np.linspace(0.0, 1.0, 12)[:, None], [], noises.climb
-
-    def told(evaluate, x0, search, lowest, **how):
-        bounds.append(lowest)
-        return climb(evaluate, x0, search, lowest, **how)
-
-    monkeypatch.setattr(noises, "climb", told)
-    kernel = SquaredExponential(2.0, 1.0)
-    tilted.fit(X, np.ones(12), likelihoods.get("student-t"), kernel=kernel, learn_likelihood=True)
-    least = 0.5 * np.log(1e5 * 12 * np.finfo(float).eps * 2.0)
-    assert bounds and bounds[0][-1] == pytest.approx(least)
-
-
-@pytest.mark.parametrize("unit", [1e-40, 1e-20, 1e-16, 1e30])
+@pytest.mark.parametrize("unit", [1e-20, 1e30])
 def test_units_of_the_inputs_make_no_difference(unit, toy):
     """A bound of 1e-15 on the lengthscale of labels and counts left it there, and nothing was learnt."""
     X, y = toy
@@ -415,20 +302,8 @@ def test_units_of_the_inputs_make_no_difference(unit, toy):
         assert scaled.log_evidence_ == pytest.approx(usual, abs=1e-6) and scaled.status_.converged
 
 
-def test_units_of_a_single_column_and_of_a_linear_kernel_make_no_difference(toy):
-    X, y = toy
-    units = np.array([1e-40, 1.0])
-    usual, scaled = (GPClassifier(ard=True).fit(inputs, y).log_evidence_ for inputs in (X, units * X))
-    assert scaled == pytest.approx(usual, abs=1e-4)
-    usual, scaled = (
-        GPClassifier(kernel=Linear(variance)).fit(inputs, y).log_evidence_
-        for variance, inputs in ((1.0, X), (1e-20, 1e10 * X))
-    )
-    assert scaled == pytest.approx(usual, abs=1e-4)
-
-
 def test_relaxations_that_leave_the_prior_are_said(toy):
-    X, y = toy
+    X, y = (part[::3] for part in toy)
     kernel = SquaredExponential(4.0, 1.0)
     with pytest.warns(UserWarning, match="relaxations are the largest that are searched: .* larger penalty"):
         none = GPClassifier("rep", kernel=kernel, optimise=None, penalty=0.0).fit(X, y)
@@ -455,33 +330,10 @@ def test_a_wild_target_is_said(model, toy):
         GPRegressor(likelihood="student-t").fit(X, y)
 
 
-def test_a_wild_target_among_zeros_is_said():
-    y = np.concatenate([np.zeros(60), np.ones(30), [1e6]])
-    assert outlier_notes(y) and not outlier_notes(y[:-1]) and not outlier_notes(np.ones(9))
-    assert not outlier_notes(np.append(y, [1e6, -1e6]))  # three of 93 are no rare ones
-
-
 def test_targets_too_far_from_zero_are_said(toy):
     X, _ = toy
     with pytest.warns(ConvergenceWarning, match="targets lie .e[+]08 of their spreads from 0, .* subtract"):
         GPRegressor().fit(X, 1e8 + 0.3 * np.sin(X[:, 0]) + 0.1 * X[:, 1] ** 2)
-
-
-@pytest.mark.parametrize("settings", [{"priors": LogNormal((1.0, 1.0), (1.0, 1.0))}, {"n_restarts": 2}])
-@pytest.mark.parametrize("optimise", [None, False])
-def test_what_only_a_search_has_a_use_for(settings, optimise):
-    X, y = np.linspace(-2, 2, 16)[:, None], np.tile([-1.0, 1.0], 8)
-    (name,) = settings
-    with pytest.warns(UserWarning, match=f"{name}=.* has no effect: optimise={optimise} keeps"):
-        GPClassifier(optimise=optimise, **settings).fit(X, y)
-
-
-@pytest.mark.parametrize("model", [GPClassifier, SparseGPClassifier, GPRegressor, SparseGPRegressor])
-def test_true_is_the_search_of_the_evidence(model):
-    X = np.linspace(-2, 2, 20)[:, None]
-    y = np.where(np.sin(4.0 * X[:, 0]) > 0, 1.0, -1.0)
-    found, plain = model(optimise=True).fit(X, y), model().fit(X, y)
-    assert found.log_evidence_ == plain.log_evidence_ and found.kernel_ == plain.kernel_
 
 
 def test_more_rows_than_a_time_limit_can_be_kept_for_are_said(monkeypatch):
@@ -494,10 +346,3 @@ def test_more_rows_than_a_time_limit_can_be_kept_for_are_said(monkeypatch):
         warnings.simplefilter("error")
         SparseGPRegressor(n_pseudo=5).fit(X, np.sin(X[:, 0]) + 0.1 * np.cos(40.0 * X[:, 0]))
         GPRegressor().fit(X[:19], np.sin(X[:19, 0]) + 0.1 * np.cos(40.0 * X[:19, 0]))
-
-
-def test_a_search_that_ran_out_of_time_says_so():
-    X = np.linspace(-2, 2, 300)[:, None]
-    with pytest.warns(ConvergenceWarning, match="the time was up"):
-        model = GPClassifier(max_time=1e-3).fit(X, np.sin(3.0 * X[:, 0]) > 0)
-    assert "the time was up" in model.status_.message

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
-from tilted.exact import orthant
 from tilted.exact.orthant import Orthant, sample
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.probit import Probit
@@ -73,13 +72,6 @@ def test_no_weight_is_above_the_bound(variance):
     assert draws.log_evidence > made.log_bound - 12.0
 
 
-def test_tilts_pay():
-    made = Orthant.build(100.0 * K, Y)
-    plain = Orthant(made.order, made.y, made.factor, made.shift, np.zeros(len(Y)), np.inf)
-    tilted, without = (each.draw(np.random.default_rng(3), 20_000).effective for each in (made, plain))
-    assert tilted > 10.0 * without
-
-
 def test_rows_may_be_equal_and_contradict_each_other():
     """Equal rows make the prior singular, contradictory ones keep f small."""
     twice, labels = np.concatenate([X[:6], X[:6]]), np.concatenate([Y[:6], -Y[:6]])
@@ -89,22 +81,6 @@ def test_rows_may_be_equal_and_contradict_each_other():
     centres = made.half(prior).T @ draws.z
     np.testing.assert_allclose(centres[:6], centres[6:], atol=1e-6)
     assert np.all(np.abs(centres @ draws.weights) < 0.1)
-
-
-def test_draws_go_on_until_enough_are_effective_or_memory_is_full():
-    few = sample(K, Y, 0.0, np.random.default_rng(0), 10, 10**6).draws
-    assert len(few.log_weights) == orthant.BLOCK
-    enough = sample(K, Y, 0.0, np.random.default_rng(0), 6_000, 10**6).draws
-    assert 6_000 <= enough.effective < len(enough.log_weights) < 40_000
-    full = sample(K, Y, 0.0, np.random.default_rng(0), 10**6, 10**6, memory=8.0 * 40 * 6000).draws
-    assert len(full.log_weights) == 6000
-
-
-def test_a_tilt_that_was_not_found_is_said_and_is_still_unbiased(monkeypatch):
-    monkeypatch.setattr(orthant, "STEPS", 0)
-    draws = Orthant.build(K[:3, :3], Y[:3]).draw(np.random.default_rng(0), 100_000)
-    assert Orthant.build(K, Y).log_bound == np.inf
-    assert draws.log_evidence == pytest.approx(three_dimensional(K[:3, :3], Y[:3]), abs=0.01)
 
 
 def test_a_prior_that_is_none_is_refused():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilted.gaussian import Sites
-from tilted.inference import RULES, engine
+from tilted.inference import RULES
 from tilted.inference.engine import infer
 from tilted.inference.ep import tilted_rule
 from tilted.inference.options import Options
@@ -33,21 +33,6 @@ def test_falls_back_to_sequential_sweeps_and_says_so(two_lobes):
     assert found.log_evidence == pytest.approx(direct.log_evidence, abs=1e-9)
 
 
-def test_what_was_done_before_a_fallback_is_counted(two_lobes):
-    direct = infer(*two_lobes, SEQUENTIAL).status
-    runs = [infer(*two_lobes, Options(max_sweeps=sweeps)).status for sweeps in range(1, 21)]
-    parallel = [run for run in runs if "sequentially" not in run.message][-1]
-    assert parallel.sweeps > 0 and parallel.retries > 0
-    assert runs[-1].sweeps == parallel.sweeps + direct.sweeps
-    assert runs[-1].retries > parallel.retries + direct.retries  # and those of the sweep that failed
-
-
-def test_a_fallback_that_does_not_converge_says_both(two_lobes):
-    status = infer(*two_lobes, Options(min_damping=0.01, max_sweeps=6)).status
-    assert not status.converged
-    assert "not converged" in status.message and "went on sequentially" in status.message
-
-
 def test_a_fallback_keeps_what_was_climbed(toy):
     """More sweeps never give a lower bound, not even where parallel ones are given up."""
     X, y = (part[:15] for part in toy)
@@ -57,40 +42,6 @@ def test_a_fallback_keeps_what_was_climbed(toy):
     assert not schedules[0] and schedules[-1]
     bounds = np.array([run.log_evidence for run in runs])
     assert np.all(np.diff(bounds) >= -1e-9 * np.abs(bounds[1:]))
-
-
-def test_a_fallback_starts_where_a_bound_was_climbed_and_else_anew(toy, two_lobes, monkeypatch):
-    starts, iterate = [], engine._iterate
-
-    def seen(run, start):
-        starts.append(start)
-        return iterate(run, start)
-
-    monkeypatch.setattr(engine, "_iterate", seen)
-    X, y = (part[:15] for part in toy)
-    posterior = Dense.build(SquaredExponential(1e3, 1.0).matrix(X))
-    assert (
-        infer(posterior, Probit(), y, RULES["vb"], Options(min_damping=1.0, max_sweeps=8)).status.sweeps > 1
-    )
-    infer(*two_lobes)
-    of_bound, of_ep = starts[:2], starts[2:]
-    assert np.all(of_bound[0].tau == 0) and np.all(of_bound[1].tau > 0)
-    assert len(of_ep) == 2 and np.all(of_ep[1].tau == 0)
-
-
-@pytest.mark.parametrize("sequential, smallest", [(0.125, 0.125), (0.4, 0.25)])
-def test_the_smallest_step_is_that_of_both_schedules(two_lobes, monkeypatch, sequential, smallest):
-    iterate = engine._iterate
-
-    def halved(run, start):
-        point = iterate(run, start)
-        if run.options.schedule == "sequential":
-            run.smallest = sequential
-        return point
-
-    monkeypatch.setattr(engine, "_iterate", halved)
-    status = infer(*two_lobes, Options(min_damping=0.5)).status  # parallel steps end at 0.25
-    assert "sequentially" in status.message and status.damping == smallest
 
 
 def test_no_sequential_sweep_lowers_a_bound(toy):
@@ -116,30 +67,6 @@ def test_steps_to_improper_posteriors_are_halved_and_reported(counts):
     assert found.log_evidence == pytest.approx(flat.log_evidence, abs=1e-8)
     assert found.status.retries > 0 and found.status.damping <= 0.5
     assert flat.status.retries == 0 and flat.status.damping == 1.0
-
-
-def test_both_schedules_clip_to_the_same_fixed_point(counts):
-    X, y = counts
-    posterior = Dense.build(SquaredExponential(4.0, 0.5).matrix(X), 0.2)
-    both = [
-        infer(posterior, PoissonSquare(), y, RULES["ep"], Options(schedule=schedule, min_precision=1e-12))
-        for schedule in ("parallel", "sequential")
-    ]
-    assert all(found.status.converged for found in both)
-    assert both[0].status.clipped == both[1].status.clipped > 0
-    assert both[0].log_evidence == pytest.approx(both[1].log_evidence, abs=1e-7)
-
-
-def test_a_variance_lost_to_rounding_ends_a_sequential_sweep(toy):
-    X, y = toy
-
-    class Rounded(Dense):
-        def update_one(self, mean, covariance, i, d_tau, d_nu):
-            return mean, np.zeros_like(covariance)
-
-    posterior = Rounded.build(SquaredExponential().matrix(X))
-    found = infer(posterior, Probit(), y, RULES["vb"], SEQUENTIAL)
-    assert not found.status.converged and "is acceptable here" in found.status.message
 
 
 def test_a_site_without_a_number_is_not_folded_in():

@@ -10,7 +10,6 @@ from tests.helpers import differences
 from tilted.inference import vb_joint
 from tilted.kernels import SquaredExponential
 from tilted.likelihoods.poisson import PoissonSquare
-from tilted.numerics.linalg import NotPositiveDefinite
 
 
 @pytest.fixture
@@ -47,26 +46,6 @@ def test_released_gradient_is_wrong_in_the_kernel_only(point):
     exact, numeric = gradients(X, y, SquaredExponential(1.3, 1.4), alpha, beta, "probit", True)
     np.testing.assert_allclose(exact[:24], numeric[:24], atol=1e-5)
     assert np.max(np.abs(exact[24:] - numeric[24:])) > 5e-4
-
-
-@pytest.mark.parametrize("released", [True, False])
-def test_distances_of_a_search_change_nothing(point, released):
-    """The bound and its gradients with the kernel's distances, and without."""
-    X, y, alpha, beta = point
-    kernel = SquaredExponential(1.3, 1.4)
-    arguments = X, y, kernel, alpha, beta, vb_joint.probit_terms, released
-    without = vb_joint.elbo_and_gradient(*arguments)
-    given = vb_joint.elbo_and_gradient(*arguments, distances=kernel.distances(X))
-    for one, other in zip(given, without, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
-
-
-def test_variances_lost_to_rounding_are_no_bound(point):
-    """With beta = 1e-9 all digits of 1 - (A^-1)_ii are gone."""
-    X, y, alpha, _ = point
-    arguments = X, y, SquaredExponential(), alpha, np.full(12, 1e-9), vb_joint.probit_terms, False
-    with pytest.raises(NotPositiveDefinite, match="Sigma"):
-        vb_joint.elbo_and_gradient(*arguments)
 
 
 def test_predictive_variances_lost_to_rounding_are_an_error(point):
@@ -110,30 +89,3 @@ def test_coal_cells_of_the_released_code(cells):
         np.testing.assert_allclose(v, cell["var"], rtol=1e-12)
         lpd = PoissonSquare().log_predictive(part.y_test, m, v)
         np.testing.assert_allclose(lpd, cell["lpd"], atol=1e-9)
-
-
-def test_search_raises_the_elbo_and_predicts(point):
-    X, y, *_ = point
-    released = vb_joint.fit(X, y, "probit", SquaredExponential(), released=True)
-    right = vb_joint.fit(X, y, "probit", SquaredExponential(), released=False)
-    start = vb_joint.elbo_and_gradient(
-        X, y, SquaredExponential(), np.zeros(12), np.ones(12), vb_joint.probit_terms, False
-    )[0]
-    assert right.log_evidence >= released.log_evidence - 1e-6 > start
-    m, v = right.predict_latent(X)
-    assert np.mean((m > 0) == (y > 0)) > 0.7 and np.all(v > 0)
-
-
-def test_evaluations_that_failed_are_told_beside_how_the_search_ended(toy, monkeypatch):
-    bound, calls = vb_joint.elbo_and_gradient, []
-
-    def failing(*arguments):
-        calls.append(1)
-        if len(calls) == 2:
-            raise ArithmeticError("planted")
-        return bound(*arguments)
-
-    monkeypatch.setattr(vb_joint, "elbo_and_gradient", failing)
-    found = vb_joint.fit(*toy, "probit", SquaredExponential(), max_evaluations=10)
-    ending, told = found.status.message.rsplit("; ", 1)
-    assert told == "1 evaluations failed (planted)" and ending.isupper() and len(calls) > 2

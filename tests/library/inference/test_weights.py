@@ -1,10 +1,7 @@
 """Weights as powers of likelihood factors: whole ones are repeated rows, others the powered factor."""
 
-from functools import partial
-
 import numpy as np
 import pytest
-from scipy.integrate import quad
 
 from tilted import api, likelihoods
 from tilted.inference import RULES
@@ -105,44 +102,12 @@ def test_one_row_is_the_powered_factor(likelihood, w):
     model, y, v = likelihoods.get(likelihood), targets(likelihood)[:1], 1.7
     found = infer(Dense.build(np.array([[v]])), model, y, weighted(RULES["ep"], np.array([w])))
 
-    def moment(k):
-        return quad(
-            lambda f: (
-                f**k
-                * np.exp(
-                    w * float(model.log_likelihood(y, np.array([f]))[0])
-                    - 0.5 * f**2 / v
-                    - 0.5 * np.log(2 * np.pi * v)
-                )
-            ),
-            -14,
-            14,
-            epsabs=1e-13,
-            epsrel=1e-12,
-            limit=400,
-            points=[float(y[0])],
-        )[0]
-
-    z, first, second = (moment(k) for k in range(3))
+    f = np.linspace(-14.0, 14.0, 400_001) + float(y[0])  # the kink of Laplace's density is a node
+    density = np.exp(w * model.log_likelihood(y, f) - 0.5 * f**2 / v) / np.sqrt(2.0 * np.pi * v)
+    z, first, second = (np.sum(f**k * density) * (f[1] - f[0]) for k in range(3))
     assert found.log_evidence == pytest.approx(np.log(z), abs=1e-9)
     assert found.state.marginals.mean[0] == pytest.approx(first / z, abs=1e-8)
     assert found.state.marginals.variance[0] == pytest.approx(second / z - (first / z) ** 2, abs=1e-8)
-
-
-def test_two_rows_are_near_the_powered_factors():
-    """N = 2, weights 0.6 and 2.5, on a grid: evidences to 2e-2 nats, 0.39 off without the weights."""
-    K, y, w = np.array([[1.5, 0.9], [0.9, 1.2]]), np.array([1.0, -1.0]), np.array([0.6, 2.5])
-    grid = np.linspace(-7.0, 7.0, 401)
-    f = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1)
-    probit = likelihoods.get("probit")
-    log_p = w[0] * probit.log_likelihood(y[0], f[..., 0]) + w[1] * probit.log_likelihood(y[1], f[..., 1])
-    quadratic = np.einsum("...i,ij,...j->...", f, np.linalg.inv(K), f)
-    density = np.exp(log_p - 0.5 * quadratic - 0.5 * np.linalg.slogdet(2 * np.pi * K)[1])
-    exact = np.log(np.sum(density) * (grid[1] - grid[0]) ** 2)
-    for method in ("ep", "power-ep"):
-        found = infer(Dense.build(K), probit, y, weighted(METHODS[method], w))
-        assert found.log_evidence == pytest.approx(exact, abs=2e-2)
-    assert abs(infer(Dense.build(K), probit, y, RULES["ep"]).log_evidence - exact) > 0.3
 
 
 def test_what_takes_no_weights_says_so():
@@ -167,28 +132,3 @@ def test_what_takes_no_weights_says_so():
 def test_averages_of_whole_weights_are_those_of_repeated_values(of, n):
     values, w = np.arange(n) ** 2.0, np.array([1, 3, 1, 2, 1, 2, 5])[:n]
     assert of(values, w.astype(float)) == pytest.approx(of(np.repeat(values, w), None), rel=1e-14)
-
-
-def test_weighted_rules_can_be_pickled():
-    import pickle
-
-    for rule in METHODS.values():
-        copied = pickle.loads(pickle.dumps(weighted(rule, WHOLE.astype(float))))
-        at = partial(evidence_and_gradient, kernel=KERNEL)
-        again, first = (at(problem("probit", one)) for one in (copied, weighted(rule, WHOLE.astype(float))))
-        assert again[0].log_evidence == first[0].log_evidence
-
-
-def test_what_the_start_from_lighter_weights_took_is_counted():
-    """Many bounded steps of the ascending rule are refused there, and none after."""
-    weights = 10.0 ** np.random.default_rng(0).uniform(0, 4, N)
-    rule, prior = weighted(RULES["vb"], weights), Dense.build(SquaredExponential(1e3, 1.3).matrix(X), 0.1)
-    given = prior, likelihoods.get("probit"), LABELS
-    lighter = infer(*given, rule.lighter(), Options(tolerance=0.01))
-    after = infer(*given, rule, start=lighter.sites).status
-    assert lighter.status.damping < 1.0 == after.damping and lighter.status.retries > 0
-    both = infer(*given, rule).status
-    assert both.damping == lighter.status.damping
-    assert both.retries == lighter.status.retries + after.retries
-    assert both.sweeps == lighter.status.sweeps + after.sweeps
-    assert f"{lighter.status.sweeps} sweeps before, with lighter weights" in both.message

@@ -1,16 +1,17 @@
-"""Every kind of kernel: against scikit-learn's, gradients against differences, and in fits."""
+"""Every kind of kernel: against scikit-learn's, gradients against differences, rounding, and in fits."""
 
-import warnings
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels as sk
 
 import tilted
 from tests.helpers import differences
-from tilted import kernels, likelihoods
-from tilted.inference import RULES
-from tilted.inference.options import Options
+from tilted import kernels
+from tilted.estimators import GPClassifier, GPRegressor, SparseGPRegressor
 from tilted.kernels import (
     Active,
     Constant,
@@ -27,11 +28,9 @@ from tilted.kernels import (
 )
 from tilted.kernels.compound import noise_of
 from tilted.kernels.converted import as_kernel
-from tilted.learning import sparse as sparse_search
-from tilted.learning.dense import Problem, evidence_and_gradient, infer_at
+from tilted.kernels.stationary import squared_distances
 from tilted.learning.search import Search
 from tilted.posteriors.full import FullRegression
-from tilted.posteriors.sparse import Sparse
 
 RNG = np.random.default_rng(8)
 X, Z = RNG.normal(size=(14, 2)), RNG.normal(size=(5, 2))
@@ -82,24 +81,6 @@ KERNELS = {name: kernel for name, (kernel, _) in EXAMPLES.items()} | {
     "a share of what is noisy and not stationary": Product(Constant(0.4), Linear((0.7, 0.5)) + White(0.3)),
     "the same of a column": Product(Active(Linear(0.7), 1) + White(0.3), SE),
 }
-TIGHT = Options(tolerance=1e-11)
-
-
-def test_bounds_may_be_an_array():
-    as_array = Restricted(SquaredExponential(), {"lengthscale": np.array([0.1, 10.0])})
-    assert as_array == Restricted(SquaredExponential(), {"lengthscale": (0.1, 10.0)})
-
-
-@pytest.mark.parametrize("kernel", [Polynomial(0.3, 1.0, 3), Periodic()], ids=repr)
-def test_single_precision_inputs_are_computed_in_double(kernel):
-    X = np.random.default_rng(0).standard_normal((6, 2)).astype(np.float32)
-
-    def of(X):
-        K = kernel.matrix(X, X[:3])
-        return kernel.matrix(X), K, kernel.diagonal(X), *kernel.contract_cross(X, X[:3], K, np.ones_like(K))
-
-    for found, expected in zip(of(X), of(X.astype(float)), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
 
 
 def test_every_kernel_is_tested():
@@ -263,8 +244,8 @@ def test_a_search_keeps_to_bounds_and_to_what_is_fixed(toy):
         Restricted(SE, {"lengthscale": (2.0, 3.0)})
 
 
-@pytest.mark.parametrize("bounds", [(0.1, 10.0), (1e-5, 1e5), (0.01, 7.0), (0.3, 2.0)])
-@pytest.mark.parametrize("u", [1e-300, 1e-18, 1e18, 1e300])
+@pytest.mark.parametrize("bounds", [(1e-5, 1e5), (0.3, 2.0)])
+@pytest.mark.parametrize("u", [1e-300, 1e18])
 def test_however_far_a_search_goes_it_ends_between_the_bounds(u, bounds):
     within = Restricted(SquaredExponential(1.0, 1.0), {"lengthscale": bounds})
     found = within.with_parameters(np.array([1.0, u]))
@@ -290,15 +271,6 @@ def test_a_kernel_without_free_parameters_is_kept(toy):
     assert found.log_evidence == tilted.fit(*toy, kernel=SE, optimise=False).log_evidence
 
 
-def test_rounding_of_points_that_coincide_leaves_matern_its_digits():
-    """More than 8 dimensions take squared distances from matrix products."""
-    many = RNG.normal(size=(30, 12))
-    many[7] = many[3] * (1 + 1e-15)
-    for kernel in (Matern(1.0, 2.0), Matern(1.0, (2.0,) * 12, 2.5)):
-        exact = sk.Matern(2.0, nu=kernel.smoothness)(many)
-        np.testing.assert_allclose(kernel.matrix(many), exact, atol=1e-9)
-
-
 def test_noise_of_products_is_what_no_point_shares():
     assert noise_of(NOISY) == pytest.approx((1.3 + 0.2) * (0.9 + 0.5) - 1.3 * 0.9, rel=1e-14)
     assert noise_of(White(0.6) * SE) == pytest.approx(0.6 * 1.3, rel=1e-14)
@@ -320,7 +292,7 @@ def test_operators_stand_on_either_side():
                 wrong(other)
 
 
-@pytest.mark.parametrize("factor", [2, 2.0, np.float64(2.0)])
+@pytest.mark.parametrize("factor", [2, np.float64(2.0)])
 def test_numbers_are_factors_of_the_variance(factor):
     """And add no parameter that another one could undo."""
     for kernel in KERNELS.values():
@@ -335,23 +307,15 @@ def test_numbers_are_factors_of_the_variance(factor):
         (lambda: Matern(0.0), "finite and positive, got 0"),
         (lambda: Matern(1.0, -1.0), "finite and positive, got -1"),
         (lambda: Matern(1.0, (1.0, np.inf)), "finite and positive, got inf"),
-        (lambda: Matern(1.0, ()), "one number or a list"),
         (lambda: Matern(smoothness=0.5), "smoothness must be 1.5 or 2.5, got 0.5"),
         (lambda: Matern(1.0, (1.0, 2.0, 3.0)).matrix(X), "3 lengthscales for inputs of dimension 2"),
         (lambda: M32.matrix(X, Z, M32.distances(X)), "distances are those among X"),
-        (lambda: M52.matrix(X, distances=M32.distances(X)), "distances are those among X"),
         (lambda: White(-1.0), "variance must be finite and positive, got -1"),
-        (lambda: Constant(np.nan), "variance must be finite and positive, got nan"),
-        (lambda: Linear(0.0), "finite and positive, got 0"),
         (lambda: Linear((1.0, 2.0)).matrix(X[:, :1]), "2 variances for inputs of dimension 1"),
-        (lambda: Linear((1.0,)).matrix(X), "1 variances for inputs of dimension 2"),
         (lambda: Polynomial(degree=1.5), "degree must be a whole number"),
         (lambda: Polynomial(offset=0.0), "offset must be finite and positive"),
         (lambda: Periodic(period=-1.0), "period must be finite and positive"),
-        (lambda: RationalQuadratic(shape=np.inf), "shape must be finite and positive"),
         (lambda: Active(SE, (0, 0)), "columns are different numbers from 0"),
-        (lambda: Active(SE, -1), "columns are different numbers from 0"),
-        (lambda: Active(2.0, 0), "made of a kernel and columns"),
         (lambda: Active(SE, 2).matrix(X), "column 2 of inputs of dimension 2"),
         (
             lambda: Restricted(SE, {"period": "fixed"}),
@@ -359,40 +323,14 @@ def test_numbers_are_factors_of_the_variance(factor):
         ),
         (lambda: Restricted(SE, {"variance": (2.0, 1.0)}), "bounds are 0 < low < high"),
         (lambda: Restricted(SE + SE), "restrict .*, not Sum of it"),
-        (lambda: Restricted(SquaredExponential), "only kernels can be restricted"),
         (lambda: White(0.1) * Linear(), "noise has one variance everywhere"),
         (lambda: (Linear() + White(0.1)) * (Linear() + SE), "noise has one variance everywhere"),
         (lambda: Sum(SE, 2.0), "a Sum is made of two kernels, got 2.0"),
-        (lambda: Product("x", SE), "a Product is made of two kernels, got 'x'"),
     ],
 )
 def test_bad_parameters_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-@pytest.mark.parametrize("method", ["ep", "qp", "vb"])
-def test_evidence_gradients_of_a_compound(method, toy):
-    inputs, y = toy
-    problem = Problem(inputs, y, likelihoods.get("probit"), RULES[method], options=TIGHT)
-    kernel = M52 * Constant(2.0) + White(0.4)
-    _, found = evidence_and_gradient(problem, kernel)
-    direct = differences(
-        lambda p: infer_at(problem, kernel.with_parameters(p)).log_evidence, kernel.parameters(), 1e-4
-    )
-    np.testing.assert_allclose(found, direct, atol=2e-7)
-
-
-@pytest.mark.parametrize("method, likelihood", [("ep", "logit"), ("vb", "logit"), ("qp", "probit")])
-def test_the_evidence_gradient_vanishes_where_a_fit_ends(method, likelihood, toy):
-    inputs, y = toy
-    start = Matern(2.0, 1.0, 2.5) + White(0.2)
-    found = tilted.fit(inputs, y, likelihood, method, start, search=Search(transform="log"))
-    assert found.status.converged
-    start_evidence = infer_at(found.problem, start).log_evidence
-    assert found.log_evidence > start_evidence
-    _, slope = evidence_and_gradient(found.problem, found.kernel)
-    assert np.max(np.abs(slope * found.kernel.parameters())) < 1e-3
 
 
 def test_predictions_at_training_inputs_have_a_noise_of_their_own(toy):
@@ -416,76 +354,6 @@ def test_white_noise_in_the_kernel_is_noise_of_the_likelihood():
     outside = problem.evaluate(kernel, Z[:0], 0.5)
     assert inside[0].log_evidence == pytest.approx(outside[0].log_evidence, rel=1e-12)
     np.testing.assert_allclose(inside[1].kernel, np.append(outside[1].kernel, outside[1].noise), rtol=1e-9)
-
-
-@pytest.mark.parametrize("same", [False, True])
-@pytest.mark.parametrize(
-    "name", ["Matern 5/2, ARD", "four parts", "noisy product", "not stationary, with noise"]
-)
-def test_sparse_evidence_gradients(name, same, toy):
-    """In all parameters and pseudo-inputs; also where these are the training inputs, the very same array."""
-    inputs, y = toy
-    inputs, y = inputs[:12], y[:12]
-    kernel, points = KERNELS[name], inputs if same else inputs[::3] + 0.1
-    problem = sparse_search.Problem(inputs, y, likelihoods.get("probit"), 0.5, jitter=1e-6, options=TIGHT)
-    posterior, found = problem.infer(kernel, points)
-    assert isinstance(posterior, Sparse) and found.status.converged
-    by_parameters, by_Z = posterior.evidence_gradient(found.state, found.by_extra)
-
-    def energy(p, Z):
-        return problem.infer(kernel.with_parameters(p), Z)[1].log_evidence
-
-    direct = differences(lambda p: energy(p, points), kernel.parameters(), 1e-4)
-    np.testing.assert_allclose(by_parameters, direct, atol=1e-6)
-    direct = differences(lambda Z: energy(kernel.parameters(), Z), points, 1e-4)
-    np.testing.assert_allclose(by_Z, direct, atol=2e-6)
-
-
-def test_a_sparse_search_of_a_compound_climbs(toy):
-    inputs, y = toy
-    problem = sparse_search.Problem(inputs, y, likelihoods.get("logit"), 1.0, jitter=1e-6)
-    kernel = Matern(1.0, 1.0) + Constant(0.5)
-    before = problem.infer(kernel, inputs[:6])[1].log_evidence
-    found = sparse_search.maximise(problem, kernel, inputs[:6])
-    assert found.status.converged and found.inference.log_evidence > before
-    assert found.status.residual < 1e-2
-
-
-def test_a_fit_says_where_a_parameter_ended_at_a_bound_given():
-    """The noise-free slope wants a long lengthscale; wide bounds and a kept kernel are no such end."""
-    x = np.linspace(0.0, 1.0, 12)[:, None]
-    for bounds, ended in (
-        ((0.05, 0.2), "upper bound, 0.2"),
-        ((90.0, 500.0), "lower bound, 90"),
-        ((0.05, 500.0), ""),
-    ):
-        middle = float(np.sqrt(np.prod(bounds)))
-        part = kernels.Restricted(kernels.SquaredExponential(1.0, middle), {"lengthscale": bounds})
-        kernel = kernels.Sum(part, kernels.White(0.01))
-        y = x[:, 0] + 0.05 * np.cos(40.0 * x[:, 0])
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            fit = tilted.fit(x, y, tilted.likelihoods.get("gaussian", noise=0.01), kernel=kernel)
-            kept = tilted.fit(x, y, tilted.likelihoods.get("gaussian"), kernel=fit.kernel, optimise=False)
-        said = f"lengthscale of the kernel ended at its {ended}"
-        assert (said in fit.status.message) == bool(ended) == any(said in str(w.message) for w in caught)
-        assert said not in kept.status.message
-
-
-def test_no_inputs_have_no_offset():
-    none = np.zeros((0, 2))
-    assert SquaredExponential(1.0, 1.0).matrix(np.ones((3, 2)), none).shape == (3, 0)
-    assert SquaredExponential(1.0, (1.0, 2.0)).matrix(none, np.ones((3, 2))).shape == (0, 3)
-
-
-@pytest.mark.parametrize("lengthscale", [0.7, (0.7, 1.3)])
-@pytest.mark.parametrize("kind", [SquaredExponential, Matern, RationalQuadratic])
-def test_inputs_far_from_zero_keep_their_distances(kind, lengthscale):
-    """Differences are exact here, scaled inputs are not: the offset goes before it is scaled."""
-    near = np.array([[0.0, 0.25], [0.5, 1.0], [0.75, -0.5]])
-    kernel, far = kind(2.0, lengthscale), near + 2.0**45
-    np.testing.assert_allclose(kernel.matrix(far, far[:2]), kernel.matrix(near, near[:2]), rtol=1e-12)
-    np.testing.assert_allclose(kernel.matrix(far), kernel.matrix(near), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -519,3 +387,94 @@ def test_periods_are_of_the_differences_however_far_from_zero():
     weights = np.random.default_rng(0).normal(size=(24, 24))
     found = kernel.contract_gradient(far, kernel.matrix(far), weights)[-1]
     assert found == pytest.approx(kernel.contract_gradient(near, kernel.matrix(near), weights)[-1], abs=1e-9)
+
+
+FAR = 2.0**20  # added to multiples of 2^-10 it is exact
+
+
+def dyadic(n, dimension):
+    return np.round(RNG.standard_normal((n, dimension)) * 2**10) / 2**10
+
+
+def test_gradients_do_not_lose_their_digits_far_from_the_origin():
+    kernel, X, Z = SquaredExponential(1.3, (0.8, 1.2)), dyadic(30, 2), dyadic(5, 2)
+    G = RNG.standard_normal((5, 30))
+    here = kernel.contract_cross(Z, X, kernel.matrix(Z, X), G)
+    there = kernel.contract_cross(Z + FAR, X + FAR, kernel.matrix(Z + FAR, X + FAR), G)
+    for a, b in zip(here, there, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("dimension", [3, 8, 9, 20])
+def test_distances_do_not_lose_their_digits_far_from_the_origin(dimension):
+    A, B = dyadic(40, dimension), dyadic(7, dimension)
+    np.testing.assert_allclose(
+        squared_distances(A + FAR, B + FAR, np.inf), cdist(A, B, "sqeuclidean"), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        squared_distances(A + FAR, A + FAR, np.inf), cdist(A, A, "sqeuclidean"), rtol=1e-12, atol=1e-12
+    )
+
+
+def test_one_large_feature_does_not_drown_the_others():
+    """Two groups 1e8 apart in one of nine features: within a group the other eight decide."""
+    X = np.column_stack([np.repeat([0.0, 1e8], 15), dyadic(30, 8)])
+    exact = np.exp(-0.5 * cdist(X, X, "sqeuclidean"))
+    kernel = SquaredExponential()
+    for same in (kernel, SquaredExponential(1.0, (1.0,) * 9)):
+        np.testing.assert_allclose(same.matrix(X), exact, atol=1e-12)
+        np.testing.assert_allclose(same.matrix(X, X[:4]), exact[:, :4], atol=1e-12)
+    np.testing.assert_allclose(kernel.matrix(X, distances=kernel.distances(X)), exact, atol=1e-12)
+
+
+@pytest.mark.parametrize("far", [1e8, 1e200])
+@pytest.mark.parametrize("of", [SquaredExponential, Matern, partial(Matern, smoothness=2.5)])
+def test_gradients_of_groups_far_apart_are_those_within_the_groups(of, far):
+    """What has no correlation has no derivative, however far; its squared distance may overflow."""
+    kernel, X, Z = of(1.3, (0.8, 1.2)), dyadic(30, 2), dyadic(5, 2)
+    G, away = RNG.standard_normal((5, 30)), np.zeros(30)
+    away[20:] = far
+    inputs = X + away[:, None]
+    with np.errstate(all="raise", under="ignore"):
+        found = kernel.contract_cross(Z, inputs, kernel.matrix(Z, inputs), G)
+    alone = kernel.contract_cross(Z, X[:20], kernel.matrix(Z, X[:20]), G[:, :20])
+    for a, b in zip(found, alone, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+RETURNS = {
+    "is not finite": [lambda K: K * np.nan, lambda K: K + np.inf],
+    "must be an array": [
+        lambda K: K[:-1],
+        lambda K: K.tolist(),
+        lambda K: None,
+        lambda K: K * 1j,
+        lambda K: 1.0,
+    ],
+    "is not symmetric": [np.triu],
+}
+
+
+@dataclass(frozen=True)
+class Own(SquaredExponential):
+    """As the one it inherits from, but for what its matrix is made of."""
+
+    made: object = np.array
+
+    def matrix(self, X, X2=None, distances=None):
+        return self.made(super().matrix(X, X2, distances))
+
+
+@pytest.mark.parametrize("kind", [GPRegressor, GPClassifier, SparseGPRegressor])
+@pytest.mark.parametrize("message, made", [(said, each) for said, many in RETURNS.items() for each in many])
+def test_what_such_a_kernel_returns_is_named(kind, message, made):
+    """Regressions had predicted NaN, complex numbers, or by half a matrix; others raised NumPy's words."""
+    X, y = np.linspace(0.0, 3.0, 8)[:, None], np.array([0.0, 1.0] * 4)
+    assert np.all(np.isfinite(kind(kernel=Own(), optimise=None).fit(X, y).predict(X)))
+    with pytest.raises(ValueError, match=f"of the kernel, Own, {message}"):
+        kind(kernel=Own(made=made), optimise=None).fit(X, y)
+
+
+def test_a_likelihoods_class_is_no_likelihood():
+    with pytest.raises(ValueError, match="likelihood must be a name or a likelihood, got <class"):
+        tilted.fit([[0.0], [1.0]], [-1, 1], type(tilted.likelihoods.get("probit")))

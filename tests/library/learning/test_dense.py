@@ -1,25 +1,28 @@
-"""The search over hyperparameters where sites or evidence misbehave."""
+"""The search over hyperparameters where sites or evidence misbehave; extrapolated warm starts; priors."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from papers import data
+from tests.helpers import differences
+from tilted import GPClassifier, GPRegressor, SparseGPClassifier, SparseGPRegressor
+from tilted.estimators.joint import PerClass
 from tilted.gaussian import Sites
 from tilted.inference import RULES
 from tilted.inference.ep import EP
 from tilted.inference.options import Options
-from tilted.kernels import SquaredExponential
+from tilted.kernels import Active, Constant, Matern, Restricted, SquaredExponential
 from tilted.learning import dense as hyperparameters
-from tilted.learning import search as searching
-from tilted.learning.dense import Problem, evidence_and_gradient, evidence_and_slopes, infer_at, maximise
+from tilted.learning.dense import Problem, evidence_and_gradient, infer_at, maximise
+from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
-from tilted.likelihoods.laplace import LaplaceNoise
+from tilted.learning.warmstarts import WarmStarts
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
 from tilted.numerics.linalg import NotPositiveDefinite
-from tilted.numerics.optimise import Outcome
 
 LOG = Search("log", relative_tolerance=1e-10, gradient_tolerance=1e-6, warm=False, rounds=8)
 
@@ -58,45 +61,6 @@ def test_a_search_that_ends_well_on_sites_that_did_not_converge_has_not(toy):
         assert said in found.status.message
 
 
-@pytest.mark.parametrize("steps, rounds, climbs", [(1000, 8, 2), (2, 3, 3), (2, 1, 1)])
-def test_a_search_is_repeated_while_that_gains(toy, monkeypatch, steps, rounds, climbs):
-    """A whole climb once more, in vain; climbs cut short until the rounds are used up."""
-    problem, starts, values, lbfgs = Problem(*toy, Probit(), EP), [], [], searching.lbfgs
-
-    def counted(objective, x0, *rest):
-        def noted(x):
-            value, slope = objective(x)
-            values.append(-value)
-            return value, slope
-
-        starts.append(len(values))
-        return lbfgs(noted, x0, *rest)
-
-    monkeypatch.setattr(searching, "lbfgs", counted)
-    search = replace(LOG, max_iterations=steps, rounds=rounds)
-    found = maximise(problem, SquaredExponential(1e-3, 20.0), search)
-    assert len(starts) == climbs and found.inference.log_evidence == max(values)
-    ends = [max(values[:place]) for place in starts[1:]]
-    assert [values[place] for place in starts[1:]] == pytest.approx(ends)  # each from the best so far
-
-
-def test_a_further_climb_in_vain_leaves_the_verdict_of_the_best(toy, monkeypatch):
-    """The line search of a second climb may find nothing where the first has met its tolerance."""
-    problem, lbfgs = Problem(*toy, Probit(), EP), searching.lbfgs
-    free, climbs = maximise(problem, SquaredExponential()), []
-
-    def once(objective, x0, *rest):
-        climbs.append(x0)
-        if len(climbs) == 1:
-            return lbfgs(objective, x0, *rest)
-        return Outcome(x0, *objective(x0), 1, False, "line search found no better point")
-
-    monkeypatch.setattr(searching, "lbfgs", once)
-    found = maximise(problem, SquaredExponential(), Search(rounds=3, warm=False))
-    assert len(climbs) == 2
-    assert found.status.converged and found.status.message == free.status.message
-
-
 def test_sites_that_lead_nowhere_are_dropped(toy, monkeypatch):
     """Inference from any sites but the caller's fails; the search ends where it would have."""
     problem = Problem(*toy, Probit(), EP)
@@ -120,47 +84,6 @@ def test_sites_that_lead_nowhere_are_dropped(toy, monkeypatch):
     assert found.status.sweeps == sum(swept)  # those from sites that were dropped as well
 
 
-def test_no_posterior_at_a_trial_point_is_a_wall_and_at_the_first_an_error(toy, monkeypatch):
-    problem = Problem(*toy, Probit(), EP)
-    limit = 0.5 * maximise(problem, SquaredExponential()).kernel.variance
-
-    def improper(problem, kernel, start=None, gradient="exact"):
-        if kernel.variance > limit:
-            raise NotPositiveDefinite("posterior", 1, 30)
-        return evidence_and_gradient(problem, kernel, start, gradient)
-
-    monkeypatch.setattr(hyperparameters, "evidence_and_gradient", improper)
-    found = maximise(problem, SquaredExponential(0.1 * limit))
-    assert "without a posterior" in found.status.message and found.kernel.variance <= limit
-    with pytest.raises(NotPositiveDefinite):
-        maximise(problem, SquaredExponential(2.0 * limit))
-
-
-def test_a_start_without_evidence_is_no_convergence():
-    """Mining as described, from a lengthscale of one year: an improper cavity at the first evaluation."""
-    part = data.split(data.load("coal", "as-described"), "thinned-events", 8, standardise=False)
-    problem = Problem(
-        part.X_train, part.y_train, PoissonSquare(), EP, 0.0, Options(stop="site-rms", tolerance=1e-6)
-    )
-    start = Sites(np.ones(len(problem.y)), np.sqrt(problem.y + 0.5))
-    found = maximise(problem, SquaredExponential(), Search(rounds=3), start)
-    assert not found.status.converged and "no finite evidence at the starting point" in found.status.message
-    assert "improper cavity" in found.status.message
-    longer = maximise(problem, SquaredExponential(1.0, 10.0), Search(warm=False), start)
-    assert longer.status.converged
-
-
-def test_without_an_evidence_there_is_no_gradient():
-    part = data.split(data.load("coal", "as-described"), "thinned-events", 8, standardise=False)
-    problem = Problem(part.X_train, part.y_train, PoissonSquare(), EP, 0.0, Options(max_sweeps=20))
-    start = Sites(np.ones(len(problem.y)), np.sqrt(problem.y + 0.5))
-    found, gradient = evidence_and_gradient(problem, SquaredExponential(), start)
-    assert found.log_evidence == -np.inf
-    assert gradient.shape == (2,) and np.all(np.isnan(gradient))
-    _, slopes = evidence_and_slopes(problem, SquaredExponential(), start)
-    assert np.isnan(slopes.by_mean)
-
-
 @pytest.mark.parametrize("transform", ["softplus", "log"])
 def test_a_search_that_stays_at_the_lower_bound_says_so(transform, toy):
     """Labels that the inputs do not explain, from the smallest variance: nothing to climb."""
@@ -172,108 +95,6 @@ def test_a_search_that_stays_at_the_lower_bound_says_so(transform, toy):
         assert found.inference.log_evidence == pytest.approx(-30 * np.log(2.0), abs=1e-8)
 
 
-@pytest.mark.parametrize("transform", ["log", "softplus"])
-@pytest.mark.parametrize("scale", [1e-6, 1e-9])
-def test_a_search_does_not_depend_on_the_unit(scale, transform, toy):
-    """A bound of 1e-15 moved the start of small targets by a thousand times: nine nats were lost."""
-    X = toy[0]
-    y = np.sin(2.0 * X[:, 0]) + 0.1 * np.random.default_rng(1).laplace(size=len(X))
-    ends = {}
-    for s in (1.0, scale):
-        problem = Problem(X, s * y, LaplaceNoise(0.1 * s), EP)
-        ends[s] = maximise(problem, SquaredExponential(s**2), Search(transform))
-    one, other = ends[1.0], ends[scale]
-    assert other.kernel.variance / scale**2 == pytest.approx(one.kernel.variance, rel=0.01)
-    unit = len(y) * np.log(scale)
-    assert other.inference.log_evidence + unit == pytest.approx(one.inference.log_evidence, abs=1e-3)
-
-
-def test_an_evidence_of_minus_infinity_is_a_wall(toy, monkeypatch):
-    """The search comes back from beyond it and ends before it, near the best value there."""
-    problem, met = Problem(*toy, Probit(), EP), []
-    free = maximise(problem, SquaredExponential())
-    limit = 0.5 * free.kernel.variance
-
-    def walled(problem, kernel, start=None, gradient="exact"):
-        found, slope = evidence_and_gradient(problem, kernel, start, gradient)
-        if kernel.variance > limit:
-            met.append(kernel)
-            return replace(found, log_evidence=-np.inf), slope
-        return found, slope
-
-    monkeypatch.setattr(hyperparameters, "evidence_and_gradient", walled)
-    found = maximise(problem, SquaredExponential(0.1 * limit, free.kernel.lengthscale))
-    assert met and 0.5 * limit < found.kernel.variance <= limit
-    assert np.isfinite(found.inference.log_evidence)
-
-
-def test_a_gradient_that_is_no_number_is_a_wall(toy, monkeypatch):
-    """The optimum lies before it and is found; L-BFGS-B would call the first such point converged."""
-    problem, met = Problem(*toy, Probit(), EP), []
-    free = maximise(problem, SquaredExponential())
-
-    def undefined(problem, kernel, start=None, gradient="exact"):
-        found, slope = evidence_and_gradient(problem, kernel, start, gradient)
-        if kernel.variance > 1.2 * free.kernel.variance:
-            met.append(kernel)
-            return found, np.full_like(slope, np.nan)
-        return found, slope
-
-    monkeypatch.setattr(hyperparameters, "evidence_and_gradient", undefined)
-    found = maximise(problem, SquaredExponential(0.05 * free.kernel.variance))
-    assert met and found.status.converged
-    assert found.kernel.parameters() == pytest.approx(free.kernel.parameters(), rel=1e-3)
-
-
-def test_parameters_that_overflow_are_a_wall(toy, monkeypatch):
-    problem = Problem(*toy, Probit(), EP)
-    limit = 0.5 * maximise(problem, SquaredExponential()).kernel.variance
-
-    def overflowing(problem, kernel, start=None, gradient="exact"):
-        if kernel.variance > limit:
-            return kernel.with_parameters(np.array([np.inf, 1.0]))
-        return evidence_and_gradient(problem, kernel, start, gradient)
-
-    monkeypatch.setattr(hyperparameters, "evidence_and_gradient", overflowing)
-    found = maximise(problem, SquaredExponential(0.1 * limit))
-    assert "must be finite and positive, got inf" in found.status.message
-    assert found.status.evaluations > 3 and np.isfinite(found.inference.log_evidence)
-
-
-def test_a_best_point_where_no_search_ended_is_no_convergence(toy, monkeypatch):
-    """The sites do not converge near the optimum; the best point whose sites do is not one."""
-    problem = Problem(*toy, Probit(), EP)
-    limit = 0.5 * maximise(problem, SquaredExponential()).kernel.variance
-
-    def unsettled(problem, kernel, start=None, gradient="exact"):
-        found, slope = evidence_and_gradient(problem, kernel, start, gradient)
-        settled = found.status.converged and kernel.variance < limit
-        return replace(found, status=replace(found.status, converged=settled)), slope
-
-    monkeypatch.setattr(hyperparameters, "evidence_and_gradient", unsettled)
-    found = maximise(problem, SquaredExponential(0.1 * limit))
-    assert found.kernel.variance < limit and found.inference.status.converged
-    assert not found.status.converged
-
-
-@pytest.mark.parametrize("trouble", ["nan", "unconverged", "improper"])
-def test_a_ridge_is_told_from_an_inference_that_failed(trouble, toy, monkeypatch):
-    X, _ = toy
-    problem, kernel = Problem(X, np.sign(X[:, 0]), Probit(), EP), SquaredExponential(1e6, 3.0)
-    found = infer_at(problem, kernel)
-    assert "flat ridge" in hyperparameters.flat_ridge(problem, kernel, found)
-
-    def failing(problem, kernel, start=None):
-        if trouble == "improper":
-            raise NotPositiveDefinite("posterior", 1, 30)
-        if trouble == "nan":
-            return replace(found, log_evidence=np.nan)
-        return replace(found, status=replace(found.status, converged=False))
-
-    monkeypatch.setattr(hyperparameters, "infer_at", failing)
-    assert hyperparameters.flat_ridge(problem, kernel, found) == ""
-
-
 @pytest.mark.parametrize("variance", [100.0, 1000.0])
 def test_a_slope_is_no_ridge(variance, toy):
     """Labels that overlap: the evidence falls as the variance doubles, by 1.1 and 0.2."""
@@ -281,3 +102,95 @@ def test_a_slope_is_no_ridge(variance, toy):
     found, steeper = infer_at(problem, kernel), infer_at(problem, SquaredExponential(2.0 * variance, 1.0))
     assert found.log_evidence - steeper.log_evidence > 0.2
     assert hyperparameters.flat_ridge(problem, kernel, found) == ""
+
+
+def log_linear(parameters):
+    """Sites whose coordinates are linear in the log parameters."""
+    u = np.log(parameters)
+    tau = np.exp(np.array([0.3, -1.0]) + np.array([[0.2, -0.1], [0.4, 0.3]]) @ u)
+    return Sites(tau, np.sqrt(tau) * (np.array([1.0, -2.0]) + np.array([[0.1, 0.2], [-0.3, 0.1]]) @ u))
+
+
+def test_learns_a_log_linear_dependence():
+    starts = WarmStarts(extrapolate=True)
+    assert starts.sites(np.array([1.0, 1.0])) is None
+    for point in ([1.0, 1.0], [1.5, 1.0], [1.5, 1.4]):
+        starts.record(np.array(point), log_linear(point))
+    expected, found = log_linear([2.0, 1.1]), starts.sites(np.array([2.0, 1.1]))
+    np.testing.assert_allclose(found.tau, expected.tau, rtol=1e-12)
+    np.testing.assert_allclose(found.nu, expected.nu, rtol=1e-12)
+
+
+def test_starts_at_the_nearest_point_and_forgets_far_ones():
+    starts = WarmStarts(extrapolate=True)
+    near, far = np.array([1.0, 1.0]), np.array([1e-15, 1e-15])
+    starts.record(near, log_linear(near))
+    starts.record(far, Sites(np.ones(2), np.zeros(2)))
+    np.testing.assert_allclose(starts.sites(1.01 * near).tau, log_linear(near).tau)
+    assert not np.any(starts.slope)
+
+
+def test_a_prediction_reaches_no_further_than_its_limit():
+    starts = WarmStarts(extrapolate=True)
+    one = np.array([1.0])
+    starts.record(one, Sites(np.array([1.0]), np.array([1.0])))
+    starts.record(2 * one, Sites(np.array([3.0]), np.array([1.0])))
+    assert starts.sites(100 * one).tau[0] == pytest.approx(3.0 * np.e)
+
+
+def test_negative_precisions_are_not_extrapolated():
+    starts = WarmStarts(extrapolate=True)
+    sites = Sites(np.array([-1.0]), np.array([0.5]))
+    starts.record(np.array([1.0]), sites)
+    assert starts.sites(np.array([2.0])) is sites
+
+
+def test_without_extrapolation_the_last_sites_come_back():
+    starts = WarmStarts(extrapolate=False)
+    for point in ([1.0, 1.0], [2.0, 1.0]):
+        starts.record(np.array(point), log_linear(point))
+    np.testing.assert_array_equal(starts.sites(np.array([1.0, 1.0])).tau, log_linear([2.0, 1.0]).tau)
+
+
+@pytest.mark.parametrize("method", ["ep", "vb"])
+def test_a_search_ends_where_cold_inference_agrees(method, toy):
+    """Its last sites are a fixed point of their own, however they were found."""
+    X, y = toy
+    problem = Problem(X, y, Probit(), RULES[method])
+    found = maximise(problem, SquaredExponential(1.0, 1.0))
+    cold = infer_at(problem, found.kernel)
+    assert cold.log_evidence == pytest.approx(found.inference.log_evidence, abs=1e-9)
+    plain = infer_at(Problem(X, y, Probit(), RULES[method], options=Options(newton=False)), found.kernel)
+    assert plain.log_evidence == pytest.approx(found.inference.log_evidence, abs=1e-9)
+
+
+def test_a_prior_is_on_what_stands_in_the_kernel():
+    """Not on what a search sees of it, where it has bounds; what is fixed has none."""
+    inner = Restricted(SquaredExponential(2.0, 0.5), {"variance": "fixed", "lengthscale": (0.01, 30.0)})
+    kernel = inner + Active(Restricted(Matern(3.0, 0.2), {"variance": (1.0, 9.0)}), 0) * Constant(1.5)
+    medians = (0.5, 3.0, 0.2, 1.5)
+    prior = LogNormal(medians, (1.0, 2.0, 3.0, 0.5))
+    assert prior.of(kernel)[0] == pytest.approx(0.0, abs=1e-12)
+    at = kernel.parameters() * [1.3, 0.4, 2.0, 0.7]
+    value, slope = prior.of(kernel.with_parameters(at))
+    assert value < -0.1
+    numeric = differences(lambda x: prior.of(kernel.with_parameters(x))[0], at, 1e-6)
+    np.testing.assert_allclose(slope, numeric, rtol=1e-6)
+    each = PerClass.repeated(inner, 2)
+    both = LogNormal((0.1, 0.9), (1.0, 2.0))
+    numeric = differences(lambda x: both.of(each.with_parameters(x))[0], each.parameters(), 1e-6)
+    np.testing.assert_allclose(both.of(each)[1], numeric, rtol=1e-6)
+
+
+@pytest.mark.parametrize("model", [GPClassifier, SparseGPClassifier, GPRegressor, SparseGPRegressor])
+@pytest.mark.parametrize("bounds", [(1e-3, 1e3), (0.5, 30.0)])
+def test_a_prior_holds_between_bounds_too(model, bounds):
+    """A lengthscale that is all but given stays there: with bounds it was 100."""
+    X = np.linspace(-2, 2, 30)[:, None]
+    y = np.sign(np.sin(3.0 * X[:, 0]) + 1e-9)
+    plain = LogNormal((1.0, 5.0), (3.0, 1e-4))
+    ours = Restricted(SquaredExponential(1.0, 2.0), {"lengthscale": bounds})
+    theirs = ConstantKernel(1.0) * RBF(2.0, bounds)
+    for kernel in (ours, theirs):
+        found = model(kernel=kernel, priors=plain).fit(X, y).kernel_
+        assert found.kernel.lengthscale == pytest.approx(5.0, rel=1e-3)

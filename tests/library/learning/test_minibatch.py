@@ -1,11 +1,8 @@
 """Training by minibatches: the engine's fixed point, unbiased gradients, resuming, refusals."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from tilted.gaussian import Marginals, Sites
 from tilted.inference.options import Options
 from tilted.kernels import SquaredExponential
 from tilted.learning import minibatch
@@ -13,7 +10,6 @@ from tilted.learning.minibatch import Training, begin, train
 from tilted.learning.sparse import Problem, maximise
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
-from tilted.numerics.linalg import NotPositiveDefinite
 
 KERNEL = SquaredExponential(2.0, (0.9, 0.7))
 
@@ -70,6 +66,7 @@ def test_the_batches_gradients_add_up_to_the_engine_s(alpha, labels):
     assert np.std(gradients, axis=0).max() > 0.1  # the batches differ
 
 
+@pytest.mark.slow
 def test_small_batches_come_near_the_fixed_point(labels):
     problem = problem_of(labels, 0.5)
     quiet = Training(steps=3000, batch=30, rate=0.3, decay=0.02, learning_rate=0.0)
@@ -104,18 +101,6 @@ def test_an_interrupted_training_goes_on_as_if_it_had_not_been(labels):
     np.testing.assert_array_equal(start.precision, 0.0)  # nothing was changed in place
 
 
-def test_every_epoch_and_seed_has_an_order_of_its_own():
-    """Two batches of five and two left over, of twelve rows."""
-
-    def orders(seed):
-        rows = list(minibatch._batches(12, Training(steps=6, batch=5, seed=seed), 0))
-        return [tuple(np.concatenate(rows[i : i + 2])) for i in (0, 2, 4)]
-
-    epochs = orders(0) + orders(1)
-    assert len({*epochs}) == 6 and orders(0) == epochs[:3]
-    assert all(len({*epoch}) == 10 and {*epoch} < {*range(12)} for epoch in epochs)
-
-
 def test_steps_are_those_of_the_published_adam(labels):
     """Algorithm 1 of [Kingma & Ba 2015], uphill, with beta 0.9 and 0.999 and epsilon 1e-8."""
     state = begin(problem_of(labels, 1.0), KERNEL, labels[2])
@@ -129,18 +114,6 @@ def test_steps_are_those_of_the_published_adam(labels):
     found = np.concatenate([np.log(state.pseudo.kernel.parameters()), state.pseudo.Z.ravel()])
     np.testing.assert_allclose(found, place, rtol=1e-12)
     assert state.moved == 3
-
-
-def test_the_share_of_a_step_falls_with_the_steps_taken(labels):
-    """rate / (1 + decay t): from sums of 0 the first move is in proportion to it."""
-    problem = problem_of(labels, 1.0)
-    start, quiet = begin(problem, KERNEL, labels[2]), Training(rate=0.5, decay=0.25, learning_rate=0.0)
-    sums = [
-        minibatch._step(problem, problem.rule, quiet, replace(start, step=t), np.arange(50)).precision
-        for t in (0, 12)
-    ]
-    np.testing.assert_allclose(sums[1], sums[0] / 4.0, rtol=1e-12)
-    assert sums[0].any()
 
 
 def test_a_step_to_an_improper_kernel_is_refused_and_counted(labels):
@@ -168,77 +141,6 @@ def test_a_move_that_would_be_improper_is_halved_and_the_fixed_point_still_reach
     engine = problem.infer(kernel, Z)[1]
     assert engine.status.converged and 0 < found.refused < 200
     assert found.energy == pytest.approx(engine.log_evidence, abs=0.01)
-
-
-class Broken:
-    """A rule whose first site is not a number, or far from proper."""
-
-    def __init__(self, rule, tau):
-        self.rule, self.tau = rule, tau
-
-    def update(self, marginals, sites, likelihood, y):
-        new = self.rule.update(marginals, sites, likelihood, y)
-        tau = np.array(new.sites.tau)
-        tau[0] = self.tau
-        return replace(new, sites=replace(new.sites, tau=tau))
-
-
-def test_a_site_that_is_no_number_is_skipped_and_counted(labels):
-    problem = problem_of(labels, 1.0)
-    start = begin(problem, KERNEL, labels[2])
-    rows = np.arange(50)
-    found = minibatch._step(problem, Broken(problem.rule, np.nan), Training(learning_rate=0.0), start, rows)
-    assert found.skipped == 1 and found.sites.tau[0] == 0.0 and np.all(np.isfinite(found.sites.tau))
-    assert found.precision.any() and found.refused == 0
-
-
-def test_where_no_share_will_do_nothing_moves(labels):
-    problem = problem_of(labels, 1.0)
-    start = begin(problem, KERNEL, labels[2])
-    rows = np.arange(50)
-    found = minibatch._step(problem, Broken(problem.rule, -1e12), Training(learning_rate=0.0), start, rows)
-    assert found.refused == minibatch.HALVINGS
-    assert not found.precision.any() and not found.sites.tau.any()
-
-
-def test_improper_cavities_are_skipped_counted_and_not_learned_from(labels):
-    problem = problem_of(labels, 0.5)
-    start = begin(problem, KERNEL, labels[2])
-    strong = np.zeros(120)
-    strong[:10] = 50.0  # sites that the posterior knows nothing of
-    state = replace(start, sites=Sites(strong, np.zeros(120)))
-    update = problem.rule.update(
-        Marginals(np.zeros(120), np.ones(120), np.full(120, 0.3)), state.sites, problem.likelihood, problem.y
-    )
-    assert update.skipped == 10 and not update.by_extra[:10].any() and update.by_extra[10:].all()
-    assert minibatch._step(problem, problem.rule, Training(), state, np.arange(50)).skipped == 10
-
-
-def test_conditional_variances_below_zero_are_counted_and_by_more_than_rounding_refused():
-    X = np.linspace(-1.5, 1.5, 200)[:, None]
-    y, Z = np.where(X[:, 0] > 0, 1.0, -1.0), np.linspace(-1.5, 1.5, 7)[:, None]
-    problem = Problem(X, y, Probit(), 1.0)
-    found = train(
-        problem, begin(problem, SquaredExponential(1.0, 8.0), Z), Training(steps=1, learning_rate=0.0)
-    )
-    V = found.pseudo.root @ found.pseudo.cross(X)
-    below = int(np.sum(1.0 - np.einsum("mn,mn->n", V, V) < 0))
-    assert found.floored == below > 0
-    lost = replace(found, pseudo=replace(found.pseudo, root=1.01 * found.pseudo.root))
-    with pytest.raises(NotPositiveDefinite, match="allow jitter"):
-        train(problem, lost, Training(steps=2))
-
-
-def test_a_start_belongs_to_its_problem(labels):
-    problem = problem_of(labels, 1.0)
-    start = begin(problem, KERNEL, labels[2])
-    for other in (
-        problem_of(labels, 1.0, 0.5),
-        replace(problem, jitter=0.0),
-        replace(problem, X=labels[0][:9], y=labels[1][:9]),
-    ):
-        with pytest.raises(ValueError, match="another problem"):
-            train(other, start)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from tilted import SparseGPPoissonRegressor
-from tilted.gaussian import Sites
 from tilted.inference.options import Options
-from tilted.inference.pep import power_rule
 from tilted.inference.vb import VB
 from tilted.kernels import Linear, SquaredExponential
-from tilted.learning import minibatch, moves, passes
+from tilted.learning import minibatch, passes
 from tilted.learning.batch import Model
 from tilted.learning.site_starts import first_sites
 from tilted.learning.sparse import Problem
@@ -38,8 +36,8 @@ def strong(kind):
     )
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("kind", [2_000, 20_000, "reals"])
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+@pytest.mark.parametrize("kind", [20_000, "reals"])
 def test_the_evidence_of_strong_sites(kind, alpha):
     """That of sweeps over all rows: it was off by 2 to 70 million nats, and called converged."""
     y, likelihood, mean = strong(kind)
@@ -53,44 +51,6 @@ def test_the_evidence_of_strong_sites(kind, alpha):
     all_rows = minibatch.Training(steps=200, batch=1000, rate=0.7, learning_rate=0.0)
     energy = minibatch.train(problem, start, all_rows).energy
     assert energy == pytest.approx(swept.log_evidence, abs=1e-4)
-
-
-def test_sites_left_out_have_not_converged():
-    """The posterior stays where it is, but some rows have no say in it, and there is no evidence."""
-    n_left_out = 0
-    for seed, scale, df, variance, lengthscale in (
-        (68, 0.0898, 2.0, 16.5, 0.880),
-        (95, 0.0126, 1.0, 7.12, 0.714),
-        (75, 0.0241, 1.0, 24.0, 0.531),
-    ):
-        y = np.sin(2.0 * X[:, 0]) + 0.05 * np.random.default_rng(seed).standard_t(1.5, 40)
-        likelihood = get("student-t", scale=scale, df=df)
-        pseudo = PseudoPoints.build(SquaredExponential(variance, lengthscale), MORE, 1e-6)
-        status = passes.passes(Model(pseudo, likelihood, power_rule(1.0), 0.0), X, y, 8, most=30).status
-        if status.skipped and status.residual <= passes.TOLERANCE:
-            n_left_out += 1
-            assert not status.converged and "sites left out" in status.message
-            assert status.message.startswith("not converged: the posterior stays where it is after")
-    assert n_left_out
-
-
-def test_what_keeps_passes_from_having_converged(monkeypatch):
-    """Sites left out of rows that came earlier do not; an evidence that is not finite does."""
-    y = np.where(X[:, 0] > 2.0, 1.0, -1.0)
-    model = Model(PseudoPoints.build(KERNEL, Z, 1e-6), get("probit"), power_rule(0.5), 0.0)
-    whole = passes.passes(model, X, y, 8)
-    earlier = replace(whole.posterior.sums, skipped=2)
-    later = passes.passes(model, X, y, 8, earlier=earlier).status
-    assert later.converged and later.skipped == 2 and later.message.startswith("converged in")
-    first = moves.updated
-
-    def infinite(*arguments):
-        sums, sites = first(*arguments)
-        return replace(sums, local=-np.inf), sites
-
-    monkeypatch.setattr(moves, "updated", infinite)
-    status = passes.passes(model, X, y, 8).status
-    assert not status.converged and not status.skipped and status.message.endswith("; no finite evidence")
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
@@ -132,8 +92,8 @@ def counts_with_an_outlier():
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("batch", [3, 20, 40])
-@pytest.mark.parametrize("weight", [1.0, 30.0, 1000.0])
+@pytest.mark.parametrize("batch", [3, 20])
+@pytest.mark.parametrize("weight", [1.0, 1000.0])
 def test_whole_steps_that_lead_too_far(weight, batch, flat):
     """VB's from the prior to a large count, or with large weights, end where sweeps end; once in NaN."""
     y, problem = counts_with_an_outlier()
@@ -146,23 +106,6 @@ def test_whole_steps_that_lead_too_far(weight, batch, flat):
     assert found.log_evidence == pytest.approx(swept.log_evidence, rel=1e-9, abs=1e-5)
     predicted = posterior.pseudo.predict(found.posterior.factor, found.posterior.projected, MORE)
     np.testing.assert_allclose(predicted, posterior.predict(swept.state, MORE), atol=1e-6)
-
-
-@pytest.mark.filterwarnings("error")
-def test_a_large_count_among_later_rows():
-    """After 30 rows without one: as sweeps over the later rows, at what the earlier ones left."""
-    y, problem = counts_with_an_outlier()
-    pseudo = PseudoPoints.build(SquaredExponential(1.0, 0.8), Z, 1e-8)
-    model = Model(pseudo, problem.likelihood, problem.rule, problem.mean)
-    first = passes.passes(model, X[:30], y[:30], 10, tolerance=1e-9)
-    later = passes.passes(model, X[30:], y[30:], 4, first.posterior, first.posterior.sums, tolerance=1e-9)
-    assert later.status.converged and later.status.retries
-    # their sites are those that the rule has for them there
-    at, flat = later.posterior, np.zeros((2, 10))
-    again, _ = moves.updated(model, at.factor, at.projected, X[30:], y[30:], *flat, None, 1.0)
-    assert moves.Posterior.of(first.posterior.sums.plus(again)).distance(at) < 1e-6
-    means, _ = pseudo.predict(at.factor, at.projected, X[[5, 31]])
-    assert np.all(np.abs(means + problem.mean - np.log([3.0, 3000.0])) < [1.0, 3.0])
 
 
 def far_count(count, weight):
@@ -178,7 +121,9 @@ def far_count(count, weight):
 def test_a_pass_does_not_lower_the_bound_of_all_rows(flat):
     """A group saw its own rows: the bound fell to a third of what it had been, and elsewhere to -1e94."""
     rows, y, weights, model = far_count(1e5, 10.0)
-    bounds = [passes.passes(model, rows, y, 7, weights=weights, most=n).log_evidence for n in range(1, 15)]
+    bounds = [
+        passes.passes(model, rows, y, 7, weights=weights, most=n).log_evidence for n in (1, 2, 3, 8, 14)
+    ]
     assert np.all(np.diff(bounds) > -1e-3) and bounds[-1] > bounds[0] + 1e6
     whole = passes.passes(model, rows, y, 90, weights=weights)
     assert whole.status.converged
@@ -187,35 +132,8 @@ def test_a_pass_does_not_lower_the_bound_of_all_rows(flat):
     )
 
 
-@pytest.mark.parametrize("count, weight", [(1e8, 1.0), (1e9, 1.0), (1e5, 1e4)])
-def test_counts_that_are_too_far(count, weight, flat):
-    """They do not get there, but no lower than the prior, without an error, and say so."""
-    rows, y, weights, model = far_count(count, weight)
-    found = passes.passes(model, rows, y, 7, weights=weights)
-    expected = model.likelihood.expected_log(y, np.zeros(90), np.full(90, 4.0))[0]
-    assert found.log_evidence > np.sum(weights * expected) and found.posterior.finite
-    assert not found.status.converged and "still moves" in found.status.message
-
-
-def test_the_time_is_looked_at_within_a_pass(monkeypatch, flat):
-    """A group that does not get anywhere tries no shorter moves when the time is up."""
-    rows, y, weights, model = far_count(1e5, 1.0)
-    asked, first = [], moves.updated
-
-    def counted(*arguments):
-        asked.append(len(arguments[4]))
-        return first(*arguments)
-
-    monkeypatch.setattr(moves, "updated", counted)
-    for deadline, most in ((0.0, 4), (np.inf, 40)):
-        asked.clear()
-        assert passes.passes(model, rows, y, 7, most=1, deadline=deadline).status.sweeps == 1
-        assert sum(asked) <= most * 90
-    assert sum(asked) > 10 * 90
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("count, weight", [(3.0, 1.0), (1e5, 1.0), (1e5, 30.0), (1e9, 1.0), (3000.0, 1e4)])
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+@pytest.mark.parametrize("count, weight", [(1e5, 30.0), (1e9, 1.0)])
 def test_large_counts_by_sweeps(count, weight, alpha):
     """VB did not leave the prior from flat sites where a count was 1e5; a start that is near hurts nobody."""
     rows, y, weights, model = far_count(count, weight)
@@ -237,77 +155,11 @@ def test_sites_to_start_from_that_would_be_too_strong():
     none = first_sites(model.likelihood, np.zeros(3), 1.0, np.full(3, 2.0))
     np.testing.assert_allclose(none.tau, 2.0 * np.e)
     np.testing.assert_allclose(none.nu, 0.0, atol=1e-14)  # tau f + the slope, -2 e, at f = 1
-    some = first_sites(model.likelihood, np.array([0.5, 4.0, 0.5]), 0.0, np.array([6.0, 1.0, 1.0]))
-    np.testing.assert_allclose(some.tau, [3.0, 4.0, 1.0])  # the last, of half a count, at the mean
-    np.testing.assert_allclose(some.nu / some.tau, [*np.log([0.5, 4.0]), -0.5])
     settings = {"kernel": SquaredExponential(25.0, 2.0), "optimise": None, "n_pseudo": 15, "batch_size": 20}
     strong = SparseGPPoissonRegressor("vb", likelihood="poisson-exp", max_time=2.0, **settings)
     with pytest.warns(ConvergenceWarning):
         strong.fit(rows[:30], np.round(1e10 * (1.0 + y[:30])), sample_weight=np.full(30, 1e6))
     assert np.isfinite(strong.log_evidence_)
-
-
-def test_a_start_without_a_proper_posterior_is_a_flat_one(monkeypatch):
-    rows, y, _, model = far_count(30.0, 1.0)
-    near = passes.passes(model, rows, y, 30, tolerance=1e-8)
-    monkeypatch.setattr(passes, "first_sites", lambda *_: Sites(np.full(90, -9.0), np.zeros(90)))
-    flat = passes.passes(model, rows, y, 30, tolerance=1e-8)
-    assert near.status.converged and flat.status.converged
-    assert flat.log_evidence == pytest.approx(near.log_evidence, abs=1e-6)
-
-
-def test_sums_of_few_batches_are_in_memory_at_once(monkeypatch):
-    """Those of the sites to start from too."""
-    rows, y, _, model = far_count(30.0, 1.0)
-    handed, plain = [], moves.Parallel.__call__
-
-    def counted(parallel, tasks):
-        tasks = list(tasks)
-        handed.append(len(tasks))
-        return plain(parallel, tasks)
-
-    whole = passes.passes(model, rows, y, 1, tolerance=1e-8)
-    monkeypatch.setattr(moves, "AT_ONCE", 3)
-    monkeypatch.setattr(moves.Parallel, "__call__", counted)
-    assert passes.passes(model, rows, y, 1, tolerance=1e-8).log_evidence == whole.log_evidence
-    assert max(handed) == 3
-
-
-def test_passes_that_are_taken_back_are_heard_of(flat):
-    rows, y, weights, model = far_count(1e5, 10.0)
-    heard = []
-    found = passes.passes(model, rows, y, 7, weights=weights, watch=lambda done, _: heard.append(done))
-    assert heard == list(range(1, found.status.sweeps + 1)) and found.status.damping < 1.0
-
-
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
-def test_later_rows_of_a_squared_rate_follow_the_earlier_ones(alpha):
-    """Where these have left the side of the prior mean."""
-    rng = np.random.default_rng(1)
-    rows = np.sort(rng.uniform(0.0, 5.0, 400))[:, None]
-    y = rng.poisson((2.0 * (2.5 - rows[:, 0])) ** 2).astype(float)
-    pseudo = PseudoPoints.build(SquaredExponential(9.0, 2.0), np.linspace(0.0, 5.0, 12)[:, None], 1e-6)
-    model = Model(pseudo, get("poisson-square"), power_rule(alpha) if alpha else VB, 1.0)
-    first = passes.passes(model, rows[:200], y[:200], 50)
-    later = passes.passes(model, rows[200:], y[200:], 50, first.posterior, first.posterior.sums)
-    mean, _ = pseudo.predict(later.posterior.factor, later.posterior.projected, np.array([[1.0], [4.0]]))
-    assert later.status.converged
-    np.testing.assert_allclose(mean + 1.0, [3.0, -3.0], atol=0.5)
-
-
-def test_numbers_that_are_none(monkeypatch):
-    """Sums that are no numbers are not taken for a posterior, whatever the rule."""
-    y = np.where(X[:, 0] > 2.0, 1.0, -1.0)
-    model = Model(PseudoPoints.build(KERNEL, Z, 1e-6), get("probit"), power_rule(0.5), 0.0)
-    first = moves.updated
-
-    def lost(*arguments):
-        sums, sites = first(*arguments)
-        return replace(sums, shift=np.full(10, np.nan)), sites
-
-    monkeypatch.setattr(moves, "updated", lost)
-    found = passes.passes(model, X, y, 8, most=3)
-    assert found.posterior.finite and not found.status.converged and "max_time" not in found.status.message
 
 
 @pytest.mark.parametrize("batch", [7, 20])

@@ -1,6 +1,5 @@
 """Searches of sparse regressions."""
 
-import time
 from dataclasses import replace
 
 import mpmath
@@ -10,12 +9,10 @@ from scipy.stats import multivariate_normal
 
 from tests.helpers import differences
 from tilted.kernels import SquaredExponential
-from tilted.learning import search as searching
 from tilted.learning.regression import maximise
 from tilted.learning.search import Search
 from tilted.learning.stages import COST
 from tilted.numerics.linalg import NotPositiveDefinite
-from tilted.numerics.optimise import Outcome
 from tilted.posteriors import collapsed
 from tilted.posteriors.collapsed import Regression, condition
 from tilted.posteriors.full import LOST, FullRegression
@@ -44,11 +41,10 @@ def test_a_search_finds_a_stationary_point(alpha, sines):
     assert np.all(variance > 0)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("seed", [0, 4])
-def test_bfgs_reaches_the_energy_of_l_bfgs_in_half_its_evaluations(seed, alpha):
+@pytest.mark.parametrize("alpha", [0.0, pytest.param(1.0, marks=pytest.mark.slow)])
+def test_bfgs_reaches_the_energy_of_l_bfgs_in_half_its_evaluations(alpha):
     """Where both end in the same optimum, as here: of many they may find different ones."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(4)
     X = rng.uniform(-2.0, 2.0, (100, 4))
     y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.standard_normal(100)
     problem, kernel = Regression(X, y / y.std(), alpha, jitter=1e-6), SquaredExponential(1.0, (2.0,) * 4)
@@ -56,69 +52,6 @@ def test_bfgs_reaches_the_energy_of_l_bfgs_in_half_its_evaluations(seed, alpha):
     assert full.status.converged and "expected gain" in full.status.message
     assert full.state.log_evidence > pairs.state.log_evidence - 1e-4
     assert full.status.evaluations <= pairs.status.evaluations / 2
-
-
-def test_pseudo_inputs_stay_where_they_are_if_told(sines):
-    X, y, Z = sines
-    found = maximise(Regression(X, y), SquaredExponential(), Z, 0.5, Search(move_pseudo_inputs=False))
-    np.testing.assert_array_equal(found.state.Z, Z)
-    assert found.status.converged
-
-
-def test_the_best_point_is_kept_whatever_the_search_does_last(sines, monkeypatch):
-    X, y, Z = sines
-    problem, kernel = Regression(X, y), SquaredExponential()
-    seen = []
-    real = collapsed.energy_and_gradient
-
-    def spy(*arguments):
-        out = real(*arguments)
-        seen.append(out[0].log_evidence)
-        return out
-
-    def wander(objective, x0, *limits):
-        for shift in (0.0, 0.3, -0.2, 1.0):
-            objective(x0 + shift)
-        return Outcome(x0, 0.0, x0, 4, False, "lost")
-
-    monkeypatch.setattr(collapsed, "energy_and_gradient", spy)
-    monkeypatch.setattr(searching, "lbfgs", wander)
-    found = maximise(problem, kernel, Z, 0.5)
-    assert found.state.log_evidence == max(seen) != seen[-1]
-    assert not found.status.converged
-    assert found.status.evaluations == 4
-
-
-def test_evaluations_that_fail_are_counted_and_the_search_goes_on(sines, monkeypatch):
-    X, y, Z = sines
-    real, calls = collapsed.energy_and_gradient, []
-
-    def sometimes(*arguments):
-        calls.append(1)
-        if len(calls) == 3:
-            raise NotPositiveDefinite("Kuu of the pseudo-inputs", 2, 6)
-        return real(*arguments)
-
-    monkeypatch.setattr(collapsed, "energy_and_gradient", sometimes)
-    found = maximise(Regression(X, y, jitter=1e-8), SquaredExponential(), Z, 0.5)
-    assert "1 evaluations without an energy (Kuu of the pseudo-inputs" in found.status.message
-    assert "jitter 2" in found.status.message
-    assert found.status.converged
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_a_search_that_ends_below_its_best_point_has_not_converged(kept, sines, monkeypatch):
-    """L-BFGS-B may report success; what counts is that it ended at the point that is returned."""
-    X, y, Z = sines
-
-    def optimistic(objective, x0, *limits):
-        best, _ = objective(x0)
-        worse, slope = objective(x0 + 2.0)
-        assert worse > best
-        return Outcome(x0, best if kept else worse, slope, 2, True, "done")
-
-    monkeypatch.setattr(searching, "lbfgs", optimistic)
-    assert maximise(Regression(X, y), SquaredExponential(), Z, 0.5).status.converged is kept
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -142,13 +75,6 @@ def test_a_gradient_that_is_not_finite_is_a_wall_and_at_the_first_an_error(bad, 
     monkeypatch.setattr(collapsed, "energy_and_gradient", overflowing(1))
     with pytest.raises(ValueError, match="its gradient is not finite"):
         maximise(Regression(X, y), SquaredExponential(), Z, 0.5)
-
-
-@pytest.mark.parametrize("noise", [-1.0, 0.0, np.nan])
-def test_the_noise_to_start_from_is_checked_and_named(noise, sines):
-    X, y, Z = sines
-    with pytest.raises(ValueError, match=f"the noise variance must be positive .*, got {noise}"):
-        maximise(Regression(X, y), SquaredExponential(), Z, noise)
 
 
 def test_exact_regression_refuses_a_noise_that_rounding_hides():
@@ -252,16 +178,6 @@ def test_a_first_search_of_some_rows_begins_that_of_all_nearer(many, monkeypatch
     assert again.state.log_evidence == found.state.log_evidence
 
 
-def test_a_first_search_keeps_powers_and_weights_of_its_rows(many):
-    X, y, Z = many
-    powers, weights = np.linspace(0.0, 1.0, 400), np.linspace(0.5, 2.0, 400)
-    some = Regression(X, y, powers, jitter=1e-6, weights=weights).of_rows(np.array([3, 50, 399]))
-    np.testing.assert_array_equal(some.alpha, powers[[3, 50, 399]])
-    np.testing.assert_array_equal(some.weights, weights[[3, 50, 399]])
-    np.testing.assert_array_equal(some.X, X[[3, 50, 399]])
-    assert Regression(X, y, 0.3).of_rows(np.arange(5)).weights is None
-
-
 @pytest.mark.parametrize("search", [replace(FIRST, first_rows=150), replace(FIRST, move_pseudo_inputs=False)])
 def test_no_first_search_where_it_is_not_worth_while(search, many):
     X, y, Z = many
@@ -271,75 +187,3 @@ def test_no_first_search_where_it_is_not_worth_while(search, many):
         for how in (search, replace(search, first_rows=None))
     )
     assert found.status == plain.status and found.state.log_evidence == plain.state.log_evidence
-
-
-def test_a_first_search_that_is_out_of_time_leaves_the_posterior_of_all_rows(many):
-    X, y, Z = many
-    problem = Regression(X, y, 0.5, jitter=1e-6)
-    found = maximise(problem, SquaredExponential(), Z, 0.5, FIRST, deadline=0.0)
-    assert not found.status.converged and "the time was up" in found.status.message
-    assert found.state.log_evidence == condition(problem, SquaredExponential(), Z, 0.5).log_evidence
-
-
-def test_a_first_search_has_half_of_the_time_if_that_is_ten_evaluations(many, monkeypatch):
-    X, y, Z = many
-    problem, at, now = Regression(X, y, 0.5, jitter=1e-6), (SquaredExponential(), Z, 0.5), [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-
-    def slowly(problem, *at):
-        now[0] += len(problem.y) / 400
-        return collapsed.energy_and_gradient(problem, *at)
-
-    monkeypatch.setattr(Regression, "evaluate", slowly)
-    without = maximise(problem, *at, FIRST, deadline=10.9)
-    assert "too little time for a first search" in without.status.message
-    assert (
-        without.status.evaluations == 10 and without.state.log_evidence > condition(problem, *at).log_evidence
-    )
-    now[0] = 0.0
-    half = maximise(problem, *at, FIRST, deadline=11.1)
-    assert "26 evaluations of 80 rows before" in half.status.message  # 5.05 of the 10.1 that are left
-    assert half.status.evaluations == 4 and "the time was up" in half.status.message
-
-
-@pytest.mark.parametrize("worse", [-1e6, None])
-def test_a_first_search_is_left_aside_where_all_rows_are_no_better_off(worse, many, monkeypatch):
-    """Rows that it never saw may be, or have no energy there: the search of all begins at its start."""
-    X, y, Z = many
-    problem, at = Regression(X, y, 0.5, jitter=1e-6), (SquaredExponential(), Z, 0.5)
-
-    def without_these(problem, *at):
-        found, gradient = collapsed.energy_and_gradient(problem, *at)
-        if len(problem.y) == 400:
-            seen.append(at)
-            if len(seen) == 2 and worse is None:
-                raise NotPositiveDefinite("K - Q", 5, 400)
-            if len(seen) == 2:
-                found = replace(found, log_evidence=worse)
-        return found, gradient
-
-    seen: list[tuple] = []
-    monkeypatch.setattr(Regression, "evaluate", without_these)
-    found = maximise(problem, *at, FIRST)
-    monkeypatch.undo()
-    plain = maximise(problem, *at, replace(FIRST, first_rows=None))
-    assert (
-        found.state.log_evidence == plain.state.log_evidence
-        and found.status.converged == plain.status.converged
-    )
-    assert "the first search, of 80 rows" in found.status.message
-    assert ("left aside" if worse else "failed") in found.status.message
-
-
-def test_a_first_search_that_fails_is_told(many, monkeypatch):
-    X, y, Z = many
-
-    def without(problem, *at):
-        if len(problem.y) == 80:
-            raise NotPositiveDefinite("Kuu", 1, 8)
-        return collapsed.energy_and_gradient(problem, *at)
-
-    monkeypatch.setattr(Regression, "evaluate", without)
-    found = maximise(Regression(X, y, 0.5, jitter=1e-6), SquaredExponential(), Z, 0.5, FIRST)
-    assert "the first search, of 80 rows, failed" in found.status.message
-    assert found.status.evaluations > 10

@@ -23,19 +23,6 @@ def test_a_climb_ends_at_the_top(method, why):
     assert why in end.message
 
 
-def test_a_climb_by_bfgs_stops_by_expected_gain_or_at_its_limit():
-    def valley(x):
-        return Evaluation(-float(np.sum(np.cosh(x - TOP))), -np.sinh(x - TOP), None)
-
-    ends = [climb(valley, np.zeros(2), Search(method="bfgs", expected_gain=gain)) for gain in (1e-2, 1e-8)]
-    for end, gain in zip(ends, (1e-2, 1e-8), strict=True):
-        assert end.converged and end.message.endswith(f"below {gain:g}")
-        assert -2.0 - end.best.at.value < gain
-    assert ends[0].evaluations < ends[1].evaluations
-    short = climb(valley, np.zeros(2), Search(method="bfgs", max_iterations=3))
-    assert not short.converged and short.evaluations == 3 and short.message.startswith("limit of 3")
-
-
 @both
 def test_what_is_unsound_shows_the_way_and_is_not_the_best(method):
     """As an evidence whose sites did not converge."""
@@ -95,17 +82,6 @@ def test_what_fails_is_a_wall_and_at_the_first_an_error(wrong, method):
 
 
 @both
-def test_other_errors_are_not_caught(method):
-    def evaluate(x):
-        if x[0] > 1.0:
-            raise KeyError
-        return hill(x)
-
-    with pytest.raises(KeyError):
-        climb(evaluate, np.zeros(2), Search(method=method))
-
-
-@both
 def test_rounds_start_where_they_are_told(method):
     started = []
 
@@ -130,19 +106,6 @@ def test_a_lowest_coordinate_holds():
     assert end.result == pytest.approx([2.0, -0.5]) and end.converged
 
 
-def test_bfgs_goes_a_fifth_of_the_way_to_a_wall():
-    seen = []
-
-    def evaluate(x):
-        seen.append(float(x[0]))
-        if x[0] > 0.5:
-            raise ArithmeticError("beyond")
-        return Evaluation(-100.0 * float((x[0] - 0.4) ** 2), -200.0 * (x - 0.4), None)
-
-    climb(evaluate, np.zeros(1), Search(method="bfgs"))
-    assert seen[:3] == pytest.approx([0.0, 1.0, 0.2])
-
-
 def test_a_lowest_coordinate_is_a_wall_to_bfgs():
     seen = []
 
@@ -158,19 +121,13 @@ def test_a_lowest_coordinate_is_a_wall_to_bfgs():
     "bad",
     [
         {"max_iterations": 0},
-        {"max_iterations": 2.5},
-        {"max_iterations": np.inf},
         {"rounds": 0},
         {"relative_tolerance": -1e-9},
-        {"relative_tolerance": np.nan},
         {"gradient_tolerance": np.inf},
-        {"gradient_tolerance": np.nan},
         {"expected_gain": -1e-5},
-        {"expected_gain": np.inf},
         {"transform": "square"},
         {"method": "newton"},
         {"first_rows": 0},
-        {"first_rows": 10.5},
         {"gradient": "none"},
     ],
 )

@@ -1,9 +1,5 @@
 """Sparse fits under any likelihood: gradients against differences, the search, its limits and failures."""
 
-import itertools
-import threading
-import time
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -32,13 +28,13 @@ def labels():
     return X, y, X[:5] + 0.1
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.05, 0.5, 1.0, "each"])
+@pytest.mark.parametrize("alpha", [0.0, 0.5, "each"])
 @pytest.mark.parametrize(
     "likelihood", [Probit(), PoissonSquare(), GaussianNoise(0.3), NoisyStep(0.1)], ids=lambda x: x.name
 )
 def test_gradients_are_those_of_the_energy(likelihood, alpha, labels):
     X, y, Z = labels
-    powers = np.linspace(0.1, 1.0, 60) if alpha == "each" else alpha
+    powers = np.repeat([0.1, 0.7, 1.0], 20) if alpha == "each" else alpha
     counts = likelihood.name == "poisson-square"
     targets = np.round(2.0 + np.abs(2 * X[:, 0])) if counts else y
     problem = Problem(X, targets, likelihood, powers, mean=1.5 if counts else 0.2, jitter=1e-8, options=TIGHT)
@@ -96,17 +92,7 @@ def test_power_zero_is_the_bound_of_an_explicit_q(labels):
     assert found.log_evidence == pytest.approx(-best.fun, abs=1e-6)
 
 
-def test_small_powers_approach_the_bound_linearly(labels):
-    X, y, Z = labels
-    energies = [
-        Problem(X, y, Probit(), a, options=TIGHT).infer(KERNEL, Z)[1].log_evidence
-        for a in (0.0, 0.001, 0.002)
-    ]
-    first, second = np.diff(energies)
-    assert first > 0.01 and second == pytest.approx(first, rel=0.005)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_a_search_climbs_to_where_the_gradient_vanishes(alpha, labels):
     X, y, Z = labels
     problem = Problem(X, y, Probit(), alpha, jitter=1e-6)
@@ -126,13 +112,6 @@ def test_a_search_climbs_to_where_the_gradient_vanishes(alpha, labels):
     assert np.mean(np.sign(mean) != y) <= 0.2 and np.all(variance > 0)
 
 
-def test_pseudo_inputs_may_stay(labels):
-    X, y, Z = labels
-    fitted = maximise(Problem(X, y, Probit(), 1.0), KERNEL, Z, Search(move_pseudo_inputs=False))
-    np.testing.assert_array_equal(fitted.posterior.pseudo.Z, Z)
-    assert fitted.status.converged
-
-
 def test_the_first_evaluation_has_to_succeed(labels):
     X, y, Z = labels
     with pytest.raises(NotPositiveDefinite, match="pseudo-inputs"):
@@ -141,25 +120,11 @@ def test_the_first_evaluation_has_to_succeed(labels):
         maximise(Problem(X, y, Probit(), 0.5, options=Options(max_sweeps=1)), KERNEL, Z)
 
 
-def test_a_search_that_is_cut_off_has_not_converged(labels):
-    X, y, Z = labels
-    fitted = maximise(Problem(X, y, Probit(), 1.0), KERNEL, Z, Search(max_iterations=2))
-    assert not fitted.status.converged and fitted.status.residual > 0.01
-    assert "converged in" in fitted.status.message  # the sites of its best evaluation
-
-
-def test_warm_starts_save_sweeps_and_start_again_where_they_lead_nowhere(labels, monkeypatch):
+def test_a_warm_start_that_leads_nowhere_is_a_flat_one(labels, monkeypatch):
     X, y, Z = labels
     problem, still = Problem(X, y, Probit(), 0.5), Search(move_pseudo_inputs=False)
     warm = maximise(problem, KERNEL, Z, still)
     real = Problem.infer
-
-    def cold(self, kernel, points, start=None):
-        return real(self, kernel, points)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Problem, "infer", cold)
-        assert maximise(problem, KERNEL, Z, still).status.sweeps > warm.status.sweeps
 
     def improper(self, kernel, points, start=None):
         if start is not None:
@@ -172,44 +137,15 @@ def test_warm_starts_save_sweeps_and_start_again_where_they_lead_nowhere(labels,
     assert again.inference.log_evidence == pytest.approx(warm.inference.log_evidence, abs=1e-5)
 
 
-def test_where_there_are_several_fixed_points_every_evaluation_starts_flat(labels, monkeypatch):
-    X, y, Z = labels
-    starts, real = [], Problem.infer
-
-    def seen(self, kernel, points, start=None):
-        starts.append(start)
-        return real(self, kernel, points, start)
-
-    monkeypatch.setattr(Problem, "infer", seen)
-    maximise(
-        Problem(X, y, NoisyStep(0.1), 1.0), KERNEL, Z, Search(max_iterations=4, move_pseudo_inputs=False)
-    )
-    assert len(starts) > 1 and set(starts) == {None}
-
-
-def test_floored_variances_are_in_the_status():
-    """Where inputs are pseudo-inputs nothing is left over: rounding decides on the sign."""
-    Z = np.linspace(-1.5, 1.5, 30)[:, None]
-    y = np.where(Z[:, 0] > 0, 1.0, -1.0)
-    problem, still = Problem(Z, y, Probit(), 1.0), Search(max_iterations=1, move_pseudo_inputs=False)
-    fitted = maximise(problem, SquaredExponential(1.0, 0.3), Z, still)
-    assert fitted.posterior.floored > 0
-    assert f"{fitted.posterior.floored} conditional variances below zero" in fitted.status.message
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"y": np.arange(60) % 2.0}, "must be -1 or \\+1, got 0"),
         ({"y": np.ones(20)}, "do not fit"),
-        ({"y": np.ones((60, 1))}, "do not fit"),
         ({"y": np.full(60, np.nan)}, "finite"),
-        ({"X": np.full((60, 2), np.nan)}, "finite"),
         ({"alpha": np.zeros(3)}, "one for each of 60"),
         ({"alpha": 2.0}, "powers"),
-        ({"alpha": np.nan}, "powers"),
         ({"alpha": np.append(0.0, np.ones(59))}, "powers"),
-        ({"mean": np.zeros(60)}, "one finite number"),
         ({"mean": np.nan}, "one finite number"),
         ({"jitter": -1.0}, "jitter"),
     ],
@@ -246,23 +182,3 @@ def test_a_first_search_of_some_rows_begins_that_of_all_nearer(alpha):
     )
     np.testing.assert_array_equal(some.weights, [1.0, 2.0, 3.0, 4.0])
     assert np.shape(some.alpha) == (4,)
-
-
-@pytest.mark.parametrize("ticks", [12, 60, 200])
-def test_a_first_search_never_takes_the_time_that_a_fit_needs(ticks, labels, monkeypatch):
-    """A clock that ticks once a look: it used up all, and the fit had none for one evaluation of all rows."""
-    X, y, Z = labels
-    clock, mine = itertools.count(), threading.get_ident()
-
-    def monotonic():
-        return float(next(clock)) if threading.get_ident() == mine else 0.0
-
-    monkeypatch.setattr(time, "monotonic", monotonic)
-    energies = {}
-    for first in (None, 15):
-        options = Options(deadline=next(clock) + float(ticks))
-        search = Search(max_iterations=30, first_rows=first)
-        energies[first] = maximise(Problem(X, y, Probit(), options=options), KERNEL, Z, search)
-    assert not energies[None].status.converged
-    assert energies[15].inference.log_evidence > energies[None].inference.log_evidence - 2.0
-    assert ("too little time" in energies[15].status.message) == (ticks < 200)

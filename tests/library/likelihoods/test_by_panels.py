@@ -9,15 +9,14 @@ import pytest
 from scipy.stats import laplace
 from scipy.stats import t as student_t
 
+from tests.helpers import poisson_by_mpmath
 from tilted import likelihoods
 from tilted.likelihoods.exponential_link import NegativeBinomial, PoissonExponential
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.likelihoods.laplace import LaplaceNoise
-from tilted.likelihoods.ordinal import Ordinal, by_ends, truncated
+from tilted.likelihoods.ordinal import Ordinal, truncated
 from tilted.likelihoods.probit import Probit
-from tilted.likelihoods.step import NoisyStep
 from tilted.likelihoods.student_t import StudentT
-from tilted.numerics.quadrature import fallen_off, integrate
 
 VALUES = json.loads((Path(__file__).parents[2] / "reference" / "tilted_values.json").read_text())
 NAMES = sorted({row[0] for row in VALUES})
@@ -44,33 +43,14 @@ def test_moments_equal_40_digits(name):
             np.testing.assert_allclose(found * units, expected_log * units, rtol=0, atol=reach)
 
 
-@pytest.mark.parametrize("m", [71.0, 75.0, 300.0, 720.0])
-@pytest.mark.parametrize(("y", "v"), [(0.0, 1.0), (0.0, 0.002), (3.0, 25.0)])
+@pytest.mark.parametrize(("m", "y", "v"), [(71.0, 3.0, 25.0), (720.0, 0.0, 0.002)])
 def test_cavities_far_above_a_count_keep_their_moments(y, m, v):
     """As searches ask of them: the mode is up to e^m v below m, which a hundred halvings did not reach."""
     t = PoissonExponential().tilted(*(np.array([x]) for x in (y, m, v)))
-    with mpmath.workdps(30):
-        mode = mpmath.findroot(
-            lambda f: -(f - m) / mpmath.mpf(v) + y - mpmath.exp(f), float(mpmath.log(m / v))
-        )
-        width = 1 / mpmath.sqrt(1 / mpmath.mpf(v) + mpmath.exp(mode))
-
-        def log_density(f):
-            return -((f - m) ** 2) / (2 * mpmath.mpf(v)) + y * f - mpmath.exp(f)
-
-        def expectation(of):
-            return mpmath.quad(
-                lambda f: of(f) * mpmath.exp(log_density(f) - log_density(mode)),
-                [mode + k * width for k in range(-16, 17, 4)],
-            )
-
-        z = expectation(lambda f: 1)
-        mean = expectation(lambda f: f) / z
-        variance = float(expectation(lambda f: (f - mean) ** 2) / z)
-        log_z = mpmath.log(z) + log_density(mode) - mpmath.log(2 * mpmath.pi * v) / 2 - mpmath.loggamma(y + 1)
-    assert t.log_z[0] == pytest.approx(float(log_z), rel=1e-13, abs=1e-12)
-    digits = 1e-11 + 1e-16 * abs(float(log_z))  # those of the log density
-    assert t.mean[0] == pytest.approx(float(mean), abs=digits * np.sqrt(variance))
+    log_z, mean, variance = poisson_by_mpmath(y, m, v, np.log(m / v))
+    assert t.log_z[0] == pytest.approx(log_z, rel=1e-13, abs=1e-12)
+    digits = 1e-11 + 1e-16 * abs(log_z)  # those of the log density
+    assert t.mean[0] == pytest.approx(mean, abs=digits * np.sqrt(variance))
     assert t.variance[0] == pytest.approx(variance, rel=10 * digits)
 
 
@@ -82,14 +62,6 @@ def test_laplace_moments_keep_their_digits_under_wide_cavities(y, sd):
     assert t.mean[0] == pytest.approx(y, abs=10 / sd**2 + 1e-15)
     assert t.variance[0] == pytest.approx(2 * 0.4**2, rel=10 / sd**2 + 1e-12)
     assert t.log_z[0] == pytest.approx(-0.5 * np.log(2 * np.pi) - np.log(sd), rel=10 / sd**2 + 1e-14)
-
-
-@pytest.mark.parametrize("v, m", [(1e-4, 0.0), (1.0, -6.0), (1e4, 30.0)])
-def test_the_slope_of_wide_cavities_leads_to_the_mean(v, m):
-    """As sites are made of it: by a slope that cancels EP has another mean and says that it converged."""
-    y, m, v = np.array([2.0]), np.array([m]), np.array([v])
-    t = LaplaceNoise(1e-6).tilted(y, m, v)
-    assert np.all(np.abs(m + v * t.d1 - t.mean) <= 1e-6 * np.sqrt(t.variance) + 1e-15 * np.abs(m))
 
 
 @pytest.mark.parametrize("df", [0.1, 1.0, 4.0])
@@ -112,14 +84,6 @@ def test_heavy_tails_are_followed_as_far_as_a_wide_cavity_reaches(sd, power, df)
         2.0 * sd**2
     )
     assert by_v[0] == pytest.approx(by_parts, rel=1e-7, abs=0.0)
-
-
-@pytest.mark.parametrize("z", [-1000.0, -140.0, -9.0, 0.0, 3.0, 140.0, 1000.0])
-def test_panels_of_a_noisy_step_cover_the_cavity_wherever_it_is(z):
-    one, m, v = np.ones(1), np.array([0.2 * z]), np.array([0.04])
-    panels, t = integrate(NoisyStep(0.05).tilted_density(one, m, v)), NoisyStep(0.05).tilted(one, m, v)
-    assert panels.log_z[0] == pytest.approx(t.log_z[0], abs=1e-12)
-    assert panels.expectation(panels.offsets)[0] == pytest.approx(t.mean[0], rel=1e-12)
 
 
 def test_limits():
@@ -175,17 +139,6 @@ def test_truncated_normals_keep_their_digits(low, width):
     assert [part[0] for part in found[:4]] == pytest.approx(exact[:4], rel=3e-13, abs=1e-290)
     assert found.third[0] / found.variance[0] ** 1.5 == pytest.approx(exact[4], abs=1e-12)
     assert found.fourth[0] / found.variance[0] ** 2 == pytest.approx(exact[5], abs=1e-12)
-
-
-def test_both_ends_of_a_wide_level_are_integrated():
-    """By the trapezoidal rule, which converges geometrically."""
-    f = np.linspace(-12.0, 12.0, 20001)
-    likelihood, m, sd = Ordinal((-60.0, 70.0)), 3.0, 40.0
-    weights = np.exp(-0.5 * f**2) / np.sqrt(2.0 * np.pi) * (f[1] - f[0])
-    log_p = likelihood.log_likelihood(np.ones_like(f), m + sd * f)
-    value, by_mean, _ = likelihood.expected_log(*(np.array([x]) for x in (1.0, m, sd**2)))
-    assert value[0] == pytest.approx(weights @ log_p, rel=1e-11)
-    assert by_mean[0] == pytest.approx(weights @ (f * log_p) / sd, rel=1e-10)
 
 
 @pytest.mark.parametrize("power", [1.0, 0.4])
@@ -249,26 +202,14 @@ def test_levels_that_are_years_are_refused(y, what):
         (lambda: NegativeBinomial(0.0), "dispersion must be finite and positive"),
         (lambda: PoissonExponential().check([1.0, -2.0]), "at least 0, got -2 at row 1"),
         (lambda: NegativeBinomial().check([0.5]), "whole numbers of at least 0, got 0.5 at row 0"),
-        (lambda: StudentT().check([np.nan]), "row 0"),
         (lambda: Ordinal((1.0, 1.0)), "finite and increasing"),
-        (lambda: Ordinal(()), "finite and increasing"),
         (lambda: Ordinal().check([0, 3]), "from 0 to 2, got 3 at row 1"),
-        (lambda: Ordinal().check([0, 0.5]), "got 0.5 at row 1"),
         (lambda: Ordinal().check([2, 2]), "at least two levels"),
     ],
 )
 def test_what_is_no_such_likelihood_or_target_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-@pytest.mark.parametrize("width", [1e-6, 0.4, 0.6, 3.0, 80.0, np.inf])
-def test_closed_forms_of_truncated_normals_are_the_integrals(width):
-    low = np.concatenate([-np.logspace(-9, 3.5, 40), [0.0], np.logspace(-9, 3.5, 40)])
-    at = low, low + width, np.full(len(low), width)
-    one, other = by_ends(*at), truncated(*at)
-    for found, name in zip(one, ("log_mass", "mean", "loss"), strict=True):
-        np.testing.assert_allclose(found, getattr(other, name), rtol=5e-12, atol=1e-290)
 
 
 @pytest.mark.parametrize("df", [4.0, 199.0, 201.0, 1e5, 1e6, 1e8, 1e10, 1e14])
@@ -295,32 +236,3 @@ def test_negative_binomial_of_any_dispersion_is_normalised(dispersion, y):
     assert given.log_likelihood(np.array([y]), np.array([f]))[0] == pytest.approx(float(true), abs=1e-11)
     value, _, _ = given.expected_log(np.array([y]), np.array([f]), np.array([1e-14]))
     assert value[0] == pytest.approx(float(true), abs=1e-9)
-
-
-@pytest.mark.parametrize("scale", [1e-8, 1e-5, 1e-3, 0.4])
-@pytest.mark.parametrize("v", [1.0, 1e8])
-def test_panels_of_laplace_noise_find_its_mass_under_wide_cavities(scale, v):
-    at = np.array([3.0, -1.0]), np.array([2.0, 5.0]), np.array([v, v])
-    likelihood = LaplaceNoise(scale)
-    panels, closed = integrate(likelihood.tilted_density(*at)), likelihood.tilted(*at)
-    np.testing.assert_allclose(panels.log_z, closed.log_z, rtol=1e-11)
-    shape = likelihood.tilted_shape(*at)
-    if scale < 1e-3 * np.sqrt(v):  # an untroubled Laplace distribution
-        np.testing.assert_allclose(shape.kurtosis, 3.0, rtol=1e-4)
-
-
-def test_panels_of_laplace_noise_have_a_width_where_rounding_takes_all_of_the_drop():
-    """As searches ask of them: the log density is -1e20, beside which 50 is nothing."""
-    at = np.array([0.0, 0.0]), np.array([1e6, -1e6]), np.array([1e-10, 1.0])
-    likelihood = LaplaceNoise(1e-14)
-    density = likelihood.tilted_density(*at)
-    assert np.all(np.diff(density.edges[:, [0, -1]]) > [[1e-5], [9e-13]])
-    np.testing.assert_allclose(integrate(density).log_z, likelihood.tilted(*at).log_z, rtol=1e-12)
-
-
-def test_the_support_is_found_and_never_without_width():
-    far, end = np.array([1.0, 1.0, 1e9, 1e300, 1.0]), np.array([2.0, 0.3, 1e-8, 1e285, 0.0])
-    found = fallen_off(lambda t: end - t, far)
-    assert np.all((found >= np.minimum(end, far)) & (found <= far))
-    assert np.all(found[1:4] <= end[1:4] * (1.0 + 2.0**-4)), "and no wider than it"
-    assert 0 < found[4] < 1e-25

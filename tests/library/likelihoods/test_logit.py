@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from tilted.likelihoods.logit import SPAN, WIDE, Logit, _shift
+from tilted.likelihoods.logit import SPAN, WIDE, Logit
 from tilted.numerics.quadrature import integrate
 
 CAVITIES = [(m, v) for m in (-30.0, -4.0, 0.0, 3.0, 30.0) for v in (1e-4, 0.3, 25.0, 1e4)]
@@ -48,7 +48,7 @@ def integrals(m, v, power, functions):
 
 @pytest.mark.parametrize(
     "m, v, power",
-    [*((m, v, 1.0) for m, v in CAVITIES + EDGES + FAR), *((m, v, 0.3) for m, v in CAVITIES[1::4] + FAR[:1])],
+    [*((m, v, 1.0) for m, v in CAVITIES[::2] + EDGES + FAR), *((m, v, 0.3) for m, v in CAVITIES[1::4])],
 )
 def test_moments_equal_long_arithmetic(m, v, power):
     with mpmath.workdps(25):
@@ -66,25 +66,6 @@ def test_moments_equal_long_arithmetic(m, v, power):
         assert t.variance[0] == pytest.approx(expected[3], rel=1e-11)
         loss = 1.0 - expected[3] / v
         assert -t.d2[0] * v == pytest.approx(loss, rel=1e-10, abs=1e-13)
-
-
-@pytest.mark.parametrize("m, v", [(12.0, 0.5), (30.0, 0.5), (-30.0, 0.5), (30.0, 5.0)])
-def test_curvature_keeps_its_digits_far_from_the_step(m, v):
-    """Where all of the variance is left, d2 is the mean of g'' to first order: -E[sigma(u) sigma(-u)]."""
-    with mpmath.workdps(40):
-        side = mpmath.mpf(abs(m)) - (v if m < 0 else 0)  # left of the step the mean is m + v
-        exact = float(-mpmath.exp(-side + mpmath.mpf(v) / 2))
-    found = Logit().tilted(np.ones(1), np.array([m]), np.array([v])).d2[0]
-    assert found == pytest.approx(exact, rel=2e-4)
-
-
-@pytest.mark.parametrize("a", [1e-4, 0.3, 30.0, 1e6])
-def test_the_shift_is_that_of_the_mode(a):
-    mu = np.array([-2e6, -1e3, -0.51 * a, -0.5 * a, -0.49 * a, 0.0, 3.0, 30.0, 700.0])
-    delta = _shift(mu, np.full(len(mu), a))
-    for m, d in zip(mu, delta, strict=True):
-        with mpmath.workdps(40):
-            assert d == pytest.approx(float(a / (1 + mpmath.exp(mpmath.mpf(m) + mpmath.mpf(d)))), rel=1e-6)
 
 
 @pytest.mark.parametrize("m, v", [*CAVITIES, *EDGES, *FAR, (0.0, 1e12)])

@@ -82,10 +82,7 @@ def test_derivatives_keep_their_digits_where_moments_do_not(likelihood, y, v):
     np.testing.assert_allclose(found.d2, (upper.d1 - lower.d1) / (2 * h), rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("mu", "sd"), [(-1000.0, 1e-2), (-30.0, 0.3), (-5.0, 0.7), (-1e9, 1e6), (-10.0, 0.81)]
-)
-@pytest.mark.parametrize("power", [0.9, 0.1])
+@pytest.mark.parametrize(("mu", "sd", "power"), [(-1000.0, 1e-2, 0.9), (-5.0, 0.7, 0.1), (-1e9, 1e6, 0.9)])
 def test_second_derivative_far_on_the_wrong_side(mu, sd, power):
     with mpmath.workdps(40):
         a, v, at = mpmath.mpf(power), mpmath.mpf(sd) ** 2, mpmath.mpf(mu)
@@ -108,34 +105,6 @@ def test_second_derivative_far_on_the_wrong_side(mu, sd, power):
     assert found.d2[0] == pytest.approx(float(expected), rel=2e-9, abs=0.0)
 
 
-@pytest.mark.parametrize("sd", [1e6, 1e10, 1e40, 1e76])
-@pytest.mark.parametrize("z", [-3.0, 0.0, 0.5, 2.0, 6.0])
-def test_derivatives_of_wide_cavities(z, sd):
-    """d2 is of the size 1 / v, and parts of it cancel."""
-    with mpmath.workdps(40):
-        mu, v = mpmath.mpf(z) * sd, mpmath.mpf(sd) ** 2
-
-        def from_step(u, k):  # Phi^0.5 less the step, against the derivatives of the cavity
-            return (mpmath.sqrt(mpmath.ncdf(u)) - (u > 0)) * mpmath.npdf(u, mu, sd) * ((u - mu) / v) ** k
-
-        rest = [mpmath.quad(lambda u, k=k: from_step(u, k), [-80, -30, -9, 0, 9]) for k in range(3)]
-        phi = mpmath.npdf(z)
-        total = mpmath.ncdf(z) + rest[0]
-        d1 = (phi / sd + rest[1]) / total
-        d2 = (-z * phi / v + rest[2] - rest[0] / v) / total - d1**2
-    found = Probit().tilted(np.ones(1), np.array([z * sd]), np.array([sd**2]), 0.5)
-    assert found.d1[0] == pytest.approx(float(d1), rel=1e-12, abs=0.0)
-    assert found.d2[0] == pytest.approx(float(d2), rel=1e-12, abs=0.0)
-
-
-@pytest.mark.parametrize("z", [-3.0, 0.0, 2.0])
-def test_the_widest_cavities_are_infinite_and_do_not_warn(z):
-    v = np.array([1e155, 1e200, 1e300])
-    found = Probit().tilted(np.ones(3), z * np.sqrt(v), v, 0.5)
-    assert np.all(np.isinf(found.variance))
-    assert np.all(np.isfinite([found.log_z, found.d1, found.d2]))
-
-
 @pytest.mark.parametrize(
     "likelihood", [Probit(), PoissonSquare(), NoisyStep(), GaussianNoise()], ids=lambda x: x.name
 )
@@ -143,32 +112,6 @@ def test_the_widest_cavities_are_infinite_and_do_not_warn(z):
 def test_powers_outside_their_range_are_refused(likelihood, power):
     with pytest.raises(ValueError, match="powers of a likelihood"):
         likelihood.tilted(np.ones(2), np.zeros(2), np.ones(2), power)
-
-
-@pytest.mark.parametrize(
-    "likelihood", [Probit(), PoissonSquare(), NoisyStep(), GaussianNoise()], ids=lambda x: x.name
-)
-def test_no_sites_at_all(likelihood):
-    none = np.zeros(0)
-    assert likelihood.tilted(none, none, none, 0.5).log_z.shape == (0,)
-
-
-def test_many_counts_are_the_same_as_few():
-    rng = np.random.default_rng(0)
-    y, m, v = rng.poisson(2.0, 600).astype(float), rng.standard_normal(600), rng.uniform(0.1, 3.0, 600)
-    whole, part = PoissonSquare().tilted(y, m, v, 0.5), PoissonSquare().tilted(y[500:], m[500:], v[500:], 0.5)
-    np.testing.assert_allclose(whole.variance[500:], part.variance, rtol=1e-13)
-
-
-@pytest.mark.parametrize("power", [0.05, 0.5, 0.95])
-def test_labels_among_others_are_the_same_as_each_alone(power):
-    rng = np.random.default_rng(1)
-    y, m, v = rng.choice([-1.0, 1.0], 300), rng.uniform(-14.0, 14.0, 300), np.exp(rng.uniform(-7.0, 0.5, 300))
-    together = Probit().tilted(y, m, v, power)
-    alone = [Probit().tilted(*(x[i : i + 1] for x in (y, m, v)), power) for i in range(300)]
-    for name in ("log_z", "d1", "d2", "mean", "variance"):
-        each = np.concatenate([getattr(x, name) for x in alone])
-        np.testing.assert_allclose(getattr(together, name), each, rtol=1e-11, atol=1e-14, err_msg=name)
 
 
 @pytest.mark.parametrize(

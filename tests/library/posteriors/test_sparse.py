@@ -17,7 +17,7 @@ from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.posteriors.collapsed import Regression
 from tilted.posteriors.collapsed import condition as closed_form
 from tilted.posteriors.dense import Dense
-from tilted.posteriors.features import Points, Windows
+from tilted.posteriors.features import Windows
 from tilted.posteriors.pseudo import ROUNDING
 from tilted.posteriors.sparse import Sparse
 
@@ -65,28 +65,6 @@ def test_the_engine_reaches_the_closed_form_of_inter_domain_regression(alpha, fe
         np.testing.assert_allclose(ours, theirs, atol=1e-7)
     points = closed_form(Regression(X, y, alpha, jitter=1e-4), KERNEL, Z, NOISE)
     assert abs(points.log_evidence - exact.log_evidence) > 0.01  # windows are not points
-
-
-def test_inter_domain_vb_and_sequential_power_ep_are_the_closed_form(data):
-    X, y, Z, _ = data
-    features = WINDOWS["a width a dimension"]
-    posterior = Sparse.build(KERNEL, X, Z, features=features)
-    for alpha, rule, options in (
-        (0.0, RULES["vb"], Options()),
-        (0.5, power_rule(0.5), Options(schedule="sequential")),
-    ):
-        found = infer(posterior, GaussianNoise(NOISE), y, rule, options)
-        exact = closed_form(Regression(X, y, alpha, features=features), KERNEL, Z, NOISE)
-        assert found.status.converged
-        assert found.log_evidence == pytest.approx(exact.log_evidence, abs=1e-7)
-
-
-def test_windows_without_width_are_points(data):
-    X, _, Z, _ = data
-    built = [Sparse.build(KERNEL, X, Z, features=features) for features in (Windows(0.0), Points())]
-    np.testing.assert_array_equal(*(posterior.V for posterior in built))
-    with pytest.raises(ValueError, match="3 widths for inputs of dimension 2"):
-        Sparse.build(KERNEL, X, Z, features=Windows((0.1, 0.2, 0.3)))
 
 
 def test_vb_is_the_closed_form_at_power_zero(data):
@@ -156,25 +134,11 @@ def test_sequential_sweeps_reach_the_same_fixed_point(alpha, data):
     assert found.log_evidence == pytest.approx(exact.log_evidence, abs=1e-7)
 
 
-def test_counts_whose_parallel_sweeps_fail_end_with_a_status():
-    """EP on Poisson sites falls back to sequential sweeps; it must not crash."""
-    rng = np.random.default_rng(0)
-    X = np.sort(rng.uniform(0, 5, 40))[:, None]
-    posterior = Sparse.build(SquaredExponential(30.0, 0.4), X, X[::5])
-    found = infer(posterior, PoissonSquare(), rng.poisson(3.0, 40).astype(float), RULES["ep"])
-    assert found.status.message
-
-
 def test_a_power_for_every_site_or_an_error(data):
     X, y, Z, _ = data
     posterior = Sparse.build(KERNEL, X, Z)
-    for n in (3, 15, 60):
-        with pytest.raises(ValueError, match=f"{n} powers for 30 sites"):
-            infer(posterior, GaussianNoise(NOISE), y, power_rule(np.linspace(0.2, 0.9, n)))
-        with pytest.raises(ValueError, match=f"{n} powers for 30 sites"):
-            infer(
-                Dense.build(KERNEL.matrix(X)), GaussianNoise(NOISE), y, power_rule(np.linspace(0.2, 0.9, n))
-            )
+    with pytest.raises(ValueError, match="3 powers for 30 sites"):
+        infer(posterior, GaussianNoise(NOISE), y, power_rule(np.linspace(0.2, 0.9, 3)))
     labels = np.where(y > 0, 1.0, -1.0)
     one, ep = (infer(posterior, Probit(), labels, rule) for rule in (power_rule(1.0), RULES["ep"]))
     assert one.log_evidence == ep.log_evidence
