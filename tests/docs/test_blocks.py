@@ -89,7 +89,7 @@ def _make(arguments):
 
 
 def _tilted(arguments):
-    from papers.arguments import parser
+    from papers.cli import parser
 
     if arguments == ["--version"]:
         return

@@ -29,7 +29,7 @@ ORDER = {
         {"plan", "make"},
         {"captions"},
         {"reproduce", "compare"},
-        {"arguments"},
+        {"cli"},
         {"__main__"},
     ],
 }

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from papers import captions
-from papers.__main__ import main
+from papers.cli import main
 from papers.data import relaxed, standard
 from papers.evidence import records, store
 from papers.pep.records import CLASSIFICATION, REGRESSION, TOY

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.__main__ import main
+from papers.cli import main
 from papers.configuration import Asked
 from papers.evidence import claims, records, runs, slices
 from papers.evidence.runs import CHECKOUT
