@@ -5,6 +5,7 @@ The Snakefile, the plan and the tests read the same lists; nothing here knows of
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -243,7 +244,7 @@ def check(config: Config) -> None:
     error = best_match(Draft202012Validator(read_yaml(SCHEMA)).iter_errors(config))
     if error is not None:
         place = ".".join(map(str, error.absolute_path)) or "top level"
-        raise ValueError(f"{place}: {_what(error)}")
+        raise ValueError(f"{place}: {_sentence(error)}")
     if are_committed(config["results"]):
         raise ValueError(
             f"results: {COMMITTED} has the committed records, which only `tilted records` changes"
@@ -269,14 +270,27 @@ def are_committed(results: str) -> bool:
     return Path(results).resolve() == (CHECKOUT / COMMITTED).resolve()
 
 
-def _what(error: ValidationError) -> str:
-    """What is wrong, and what is known there."""
-    what = error.message[:300]
+def _sentence(error: ValidationError) -> str:
+    """Say what is wrong and what is known there."""
     if error.validator == "additionalProperties":
-        return f"{what}; known: {', '.join(error.schema['properties'])}"
-    if error.validator == "pattern" and "description" in error.schema:
-        return f"{what}: {error.schema['description']}"
+        known = error.schema["properties"]
+        unknown = next(key for key in error.instance if key not in known)
+        return f"unknown key {_with_known(unknown, known)}"
+    if error.validator == "enum":
+        return f"unknown {_with_known(error.instance, error.validator_value)}"
+    if error.validator == "required":
+        missing = next(key for key in error.validator_value if key not in error.instance)
+        return f"the key '{missing}' is missing"
+    if error.validator == "pattern":
+        return f"{error.instance!r} must be {error.schema['description']}"
     if error.validator == "anyOf":
-        parts = [name for choice in error.validator_value for name in choice["required"]]
-        return f"{', '.join(parts[:-1])} or {parts[-1]} must say what to run"
-    return what
+        sections = [name for choice in error.validator_value for name in choice["required"]]
+        return f"no experiment is asked for; known: {', '.join(sections)}"
+    return error.message[:300]
+
+
+def _with_known(word: object, known: Iterable[object]) -> str:
+    names = list(map(str, known))
+    near = difflib.get_close_matches(word, names, 1) if isinstance(word, str) else []
+    question = f"; did you mean '{near[0]}'?" if near else ""
+    return f"{word!r}; known: {', '.join(names)}{question}"

@@ -122,10 +122,3 @@ def test_environment_has_the_same_packages_and_versions(lock):
     assert listed == {lock.CONDA_NAMES.get(name, name) for name in wanted}
     of_rules = yaml.safe_load(lock.OF_RULES.read_text(encoding="utf-8"))["dependencies"]
     assert of_rules == packages and lock.OF_RULES.with_suffix(".post-deploy.sh").is_file()
-
-
-def test_the_page_of_configuration_keys_is_made_from_the_schema():
-    spec = importlib.util.spec_from_file_location("config_readme", ROOT / "tools" / "config_readme.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert module.README.read_text(encoding="utf-8") == module.text(), "python tools/config_readme.py"
