@@ -36,6 +36,8 @@ setup: $(STAMP) ## .venv with the pinned requirements, the library and the repro
 $(STAMP): requirements.lock pyproject.toml src/papers/pyproject.toml
 	@$(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' || { echo \
 	  "tilted needs Python >= 3.11 (set PYTHON=/path/to/python3.11) and its venv module (Debian: apt-get install python3-venv)"; exit 1; }
+	@$(PYTHON) -c 'import os, re, sys; sys.exit(not re.fullmatch(r"[\w@%+=:,./-]+", os.getcwd()))' || { echo \
+	  "rename the folder and those above it: their names may have letters, digits and @ % + = : , . - _ only"; exit 1; }
 	@echo "Setting up $(VENV) (about a minute) ..."
 	@if [ -e $(UNFINISHED) ]; then rm -rf $(VENV); fi
 	@mkdir -p $(VENV) && touch $(UNFINISHED)

@@ -178,7 +178,7 @@ def writing_in(folder: str | Path) -> Iterator[None]:
 
 
 def sweep(*folders: str | Path) -> list[Path]:
-    """Remove what killed writers left in folders and below.
+    """Remove what killed writers left in folders and below, and print how many files.
 
     A folder that a living writer holds is passed over, and so is one that cannot be locked. Links to folders
     are followed, as where the fits are on another disk.
@@ -198,6 +198,8 @@ def sweep(*folders: str | Path) -> list[Path]:
             left = [Path(folder, name) for name in names if PARTIAL.fullmatch(name)]
             if left:
                 removed += _swept(Path(folder), left)
+    if removed:
+        print(f"Removed {len(removed)} half-written files of jobs that were killed", file=sys.stderr)
     return removed
 
 
