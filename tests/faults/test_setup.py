@@ -25,7 +25,14 @@ esac
 def make(tmp_path):
     """Function of arguments: make in a folder whose Python only notes its commands; the process."""
     (tmp_path / "src/papers").mkdir(parents=True)
-    for name in ("Makefile", "requirements.lock", "pyproject.toml", "src/papers/pyproject.toml"):
+    (tmp_path / "tools").mkdir()
+    for name in (
+        "Makefile",
+        "requirements.lock",
+        "pyproject.toml",
+        "src/papers/pyproject.toml",
+        "tools/setup.sh",
+    ):
         shutil.copy(HERE / name, tmp_path / name)
     (tmp_path / "python").write_text(PYTHON.format(python=sys.executable), encoding="utf-8")
     (tmp_path / "python").chmod(0o755)
