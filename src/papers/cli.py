@@ -100,10 +100,10 @@ def at_least(least: int) -> Callable[[str], int]:
 
 def character(text: str) -> str:
     r"""Read one character, a tab also as ``\t``."""
-    one = "\t" if text == r"\t" else text
-    if len(one) != 1:
+    mark = "\t" if text == r"\t" else text
+    if len(mark) != 1:
         raise argparse.ArgumentTypeError(rf"{text!r} is not one character or \t")
-    return one
+    return mark
 
 
 RECORDS = argument("--records", default="results", help="folder of all records (%(default)s)")
@@ -348,7 +348,7 @@ def plan(options: argparse.Namespace) -> int:
     every = plan.costs(asked.jobs.values(), folders, measured)
 
     def remaining(asked: configuration.Asked) -> dict[str, plan.Cost]:
-        jobs = [asked.left(path) for path in asked.jobs if path not in asked.reused]
+        jobs = [asked.remaining(path) for path in asked.jobs if path not in asked.reused]
         narrower = plan.costs([job for job in jobs if job is not asked.jobs[job.path]], folders, measured)
         return {cost.path: cost for cost in [*every, *narrower] if cost.path not in asked.reused}
 

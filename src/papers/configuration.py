@@ -1,6 +1,6 @@
-"""A configuration of the workflow: checked before anything runs, and what it asks for.
+"""Check a configuration, and list the jobs, records, tables and figures that it asks for.
 
-The Snakefile, the plan and the tests read the same lists; nothing here knows of Snakemake.
+The Snakefile, the plan and the tests read these lists. Nothing here imports Snakemake.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ COMMITTED = Path("results")
 """Folder of the committed records."""
 
 AUDIT = ("audit.csv", "audit_rows.csv", "audit.md")
-"""Tables that are made of what all papers hand over."""
+"""Tables that are made from all papers together."""
 
 PRINTED = {
     "qp": ("qp_table1.csv",),
@@ -57,20 +57,20 @@ PRINTED = {
 
 @dataclass(frozen=True)
 class Asked:
-    """What a configuration asks for.
+    """The jobs, records, tables and figures of a configuration.
 
     Attributes
     ----------
     jobs : dict
-        Path -> job, of all jobs that are asked for or needed by others.
+        Path -> job: the jobs of the configuration, and the jobs that these need.
     records : dict
-        Name -> record, of those that some jobs are folded into.
+        Name -> record that some of the jobs are folded into.
     artifacts : dict
         Paper -> its tables and its figures, below their folders; a figure without a suffix is a folder.
     bases : list of str
-        Committed records that others are compared with, below their folder.
+        Committed records that new ones are compared with, as paths below their folder.
     config : mapping
-        It.
+        The configuration.
     """
 
     jobs: dict[str, Job]
@@ -81,18 +81,18 @@ class Asked:
 
     @property
     def tables(self) -> list[str]:
-        """Tables of all papers, and of the audit if there is one."""
+        """Names of the tables of all papers, and of the audit if there is one."""
         own = [name for tables, _ in self.artifacts.values() for name in tables]
         return [*own, *(AUDIT if "qp" in self.artifacts else ())]
 
     @property
     def figures(self) -> list[str]:
-        """Figures of all papers."""
+        """Names of the figures of all papers."""
         return [name for _, figures in self.artifacts.values() for name in figures]
 
     @cached_property
     def reused(self) -> frozenset[str]:
-        """Paths of the jobs that need not run, with ``reuse``: the records have all that they make."""
+        """Paths of the jobs that do not run with ``reuse``, because the records have all their rows."""
         reuse = self.config.get("reuse")
         return self._recorded.whole(self.jobs.values()) if reuse else frozenset()
 
@@ -100,35 +100,35 @@ class Asked:
     def _recorded(self) -> Recorded:
         return Recorded(self.config)
 
-    def left(self, path: str) -> Job:
-        """A job, with ``reuse`` without what the records have as far as it can be left out."""
+    def remaining(self, path: str) -> Job:
+        """Return a job; with ``reuse``, without the powers and pseudo-points whose rows are recorded."""
         job = self.jobs[path]
-        return self._recorded.left(job) if self.config.get("reuse") else job
+        return self._recorded.remaining(job) if self.config.get("reuse") else job
 
     def records_of(self, paper: str) -> list[str]:
-        """Names of the records of a paper."""
+        """Return the names of the records of a paper."""
         return [name for name in self.records if self.files(name)[0].startswith(f"{paper}/")]
 
     def paths(self, *names: str) -> list[str]:
-        """Paths of the jobs that are to be folded into some records."""
+        """Return the paths of the jobs that are folded into some records."""
         return [path for path in self._paths(*names) if path not in self.reused]
 
     def _paths(self, *names: str) -> list[str]:
         return [job.path for job in self.jobs.values() if job.record in names]
 
     def files(self, *names: str) -> list[str]:
-        """Files of some records, below their folder."""
+        """Return the files of some records, as paths below their folder."""
         return [file for name in names for file in self.records[name].files(self._paths(name))]
 
 
 def asked(config: Config) -> Asked:
-    """What a configuration asks for.
+    """Return what a configuration asks for.
 
     Raises
     ------
     ValueError
-        It is no configuration (`check`), or asks for what does not exist; the message says where and what is
-        known there.
+        The configuration is wrong (`check`), or names a data set or method that does not exist. The message
+        gives the place and the known names.
     """
     check(config)
     jobs: dict[str, Job] = {}
@@ -144,12 +144,12 @@ def asked(config: Config) -> Asked:
 
 
 def records(config: Config) -> list[Record]:
-    """Everything that files of jobs are folded into, with what a configuration says about it."""
+    """Return all records that jobs are folded into, with their settings in a configuration."""
     return [record for paper in JOBS.values() for record in paper.records(config)]
 
 
 def made(jobs: Iterable[Job], config: Config) -> Iterator[tuple[Job, Slice]]:
-    """Those of some jobs that make lines of records, with these lines."""
+    """Yield each job that makes rows of a record, with these rows."""
     from papers.pep import reads as pep_reads
     from papers.pesc import reads as pesc_reads
     from papers.qp import reads as qp_reads
@@ -165,10 +165,10 @@ def made(jobs: Iterable[Job], config: Config) -> Iterator[tuple[Job, Slice]]:
 
 
 class Recorded:
-    """What the committed records have of the lines of a configuration's jobs; read when first asked for.
+    """The committed rows of the jobs of a configuration, read when they are first needed.
 
-    Of a set of one's own (`papers.data.own.described`) those of its data as they are now. Methods raise
-    RecordError for a damaged record.
+    Rows of a user's own set (`papers.data.own.described`) count only if its file and entry have not changed.
+    Methods raise RecordError for a damaged record.
     """
 
     def __init__(self, config: Config) -> None:
@@ -182,14 +182,14 @@ class Recorded:
         return records.read_runs(COMMITTED)
 
     def whole(self, jobs: Iterable[Job]) -> frozenset[str]:
-        """Paths of those of some jobs all of whose lines are there."""
+        """Return the paths of the jobs all of whose rows are recorded."""
         asked = made(jobs, self.config)
         return frozenset(
             job.path for job, lines in asked if lines.is_whole(self._frame(job, lines), job.fits)
         )
 
-    def left(self, job: Job) -> Job:
-        """A job without powers and pseudo-points whose lines are there, if it is of a grid of them."""
+    def remaining(self, job: Job) -> Job:
+        """Return a job without the powers and pseudo-points whose rows are recorded."""
         from papers.pep.reads import lacking
 
         for _, lines in made([job], self.config):
@@ -209,14 +209,14 @@ class Recorded:
 
 
 def retype(config: dict[str, Any], override: Config) -> None:
-    """Make what an override says numbers and truth values where it reads so: Snakemake gives them as text.
+    """Turn the texts of an override into numbers and truth values, in place: Snakemake gives all as text.
 
     Parameters
     ----------
     config : dict
-        With the override in it; changed.
+        The configuration, with the override in it.
     override : mapping
-        What was said besides configuration files.
+        The values of ``--config``.
     """
     for key, value in override.items():
         if isinstance(value, Mapping) and isinstance(config.get(key), dict):
@@ -237,7 +237,7 @@ def _typed(value: object) -> object:
 
 
 def check(config: Config) -> None:
-    """Refuse (ValueError) what is no configuration, with the place and what is known there."""
+    """Raise ValueError for a wrong configuration; the message gives the place and the known names."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
@@ -256,7 +256,7 @@ def check(config: Config) -> None:
 
 
 def require_apart(results: str, **made: str) -> None:
-    """Refuse (ValueError) to replace the tables or figures of the committed records by those of others."""
+    """Raise ValueError if other tables or figures would replace those of the committed records."""
     for kind, name in made.items():
         if Path(name).resolve() == (CHECKOUT / kind).resolve() and not are_committed(results):
             raise ValueError(
@@ -266,7 +266,7 @@ def require_apart(results: str, **made: str) -> None:
 
 
 def are_committed(results: str) -> bool:
-    """Whether a folder of records is that of the committed ones."""
+    """Return whether a folder is that of the committed records."""
     return Path(results).resolve() == (CHECKOUT / COMMITTED).resolve()
 
 

@@ -189,8 +189,10 @@ def test_recorded_powers_are_not_made_again_when_reuse_is_asked_for():
     grid = {"alphas": [0, 0.5, 0.55], "m": [5, 10], "rows": {"boston": {"splits": 2, "block": 2}}}
     config = {**kept, "keep_records": True, "pep": {"some": grid}}
     path = "data/fits/pep/some/boston/00-01.jsonl.gz"
-    assert configuration.asked({**config, "reuse": True}).left(path).parameters["grid"]["alphas"] == [0.55]
-    assert configuration.asked(config).left(path).parameters["grid"]["alphas"] == [0, 0.5, 0.55]
+    assert configuration.asked({**config, "reuse": True}).remaining(path).parameters["grid"]["alphas"] == [
+        0.55
+    ]
+    assert configuration.asked(config).remaining(path).parameters["grid"]["alphas"] == [0, 0.5, 0.55]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def job(pattern, wildcards):
     path = pattern.format(**dict(wildcards.items()))
     if path not in ASKED.jobs:
         raise WorkflowError(f"the configuration {NAME} does not ask for {path}")
-    return ASKED.left(path)
+    return ASKED.remaining(path)
 
 
 def inputs(pattern):
