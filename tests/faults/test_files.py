@@ -262,5 +262,5 @@ def test_fits_that_do_not_converge_or_fail_are_records(fresh):
     lines = (fresh.folder / "tables/tiny/qp_table1.csv").read_text(encoding="utf-8").splitlines()
     (line,) = [line for line in lines if ",qp," in line and ",ntll," in line.lower()]
     assert ",0,2," in line  # converged, attempted
-    log = (fresh.folder / "logs/fits/qp/as-released/coal/qp-000-000.jsonl.gz.log").read_text(encoding="utf-8")
+    log = (fresh.folder / "logs/qp/as-released/coal/qp-000-000.log").read_text(encoding="utf-8")
     assert "0/1 fits converged" in log and "made to fail" in log
