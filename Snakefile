@@ -10,13 +10,20 @@
 # raw data -> one standard file a data set -> fits -> rows (a table a study) -> tables, figures, audit
 #
 # The experiments of a paper are in workflow/rules/{qp,pep,rep,pesc}.smk. Which fits a configuration asks for is said in
-# Python (the jobs.py of each paper), what a rule needs of a machine in profiles/default.
+# Python (the jobs.py of each paper). What a job needs of a machine: workflow/rules/base.smk, profiles/default.
 
+import re
+import sys
 from pathlib import Path
 
 from snakemake.utils import min_version
 
 min_version("9.0")
+# Snakemake puts the interpreter's path into shell commands as it is.
+if not re.fullmatch(r"[\w@%+=:,./-]+", sys.executable):
+    sys.exit(
+        f"Jobs cannot start {sys.executable}: rename the folder to letters, digits and @ % + = : , . / - _"
+    )
 
 # A module is given its configuration; what --config says is an override of one.
 if not workflow.overwrite_configfiles and not {"name", "qp"} & (
@@ -27,6 +34,7 @@ if not workflow.overwrite_configfiles and not {"name", "qp"} & (
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/base.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/qp.smk"
@@ -50,7 +58,12 @@ rule fits:
 
 
 onstart:
-    clear()
+    # Where failed jobs keep their files, Snakemake would take all files of a failed group for new, also those of jobs
+    # that did not start.
+    if workflow.execution_settings.keep_incomplete and not workflow.touch:
+        for path in (path for job in workflow.dag.needrun_jobs() for path in job.output):
+            if "update" not in path.flags and not Path(path).is_dir():
+                Path(path).unlink(missing_ok=True)
 
 
 onsuccess:

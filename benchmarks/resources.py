@@ -43,10 +43,8 @@ def watched(root: int) -> dict[int, tuple[float, float]]:
 
 
 def _ancestors(pid: int, parents: dict[int, int]) -> set[int]:
-    above = set()
-    while (pid := parents.get(pid, 0)) and pid not in above:
-        above.add(pid)
-    return above
+    parent = parents.get(pid, 0)
+    return {parent} | _ancestors(parent, parents) if parent else set()
 
 
 def measure(target: str, limit: float) -> dict[str, str]:
@@ -78,12 +76,8 @@ def main() -> None:
     arguments = parser.parse_args()
     for target in arguments.targets:
         line = measure(target, arguments.limit)
-        new = not FILE.is_file()
         with FILE.open("a", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-            if new:
-                writer.writeheader()
-            writer.writerow(line)
+            csv.DictWriter(stream, COLUMNS, lineterminator="\n").writerow(line)
         print(line, flush=True)
 
 

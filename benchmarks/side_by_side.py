@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -227,9 +228,9 @@ OTHERS: dict[str, tuple[Score, Score]] = {  # for labels, for reals
 MODULES = {"GPy": "GPy", "GPflow": "gpflow", "GPyTorch": "gpytorch"}
 
 
-def ours(**more):
-    """`tilted.GPRegressor`."""
-    return lambda X, y, Xs, ys: tilted.GPRegressor(**more).fit(X, y).log_predictive(Xs, ys)
+def ours(X, y, Xs, ys, **settings):
+    """Return the log densities [N*] by `tilted.GPRegressor`."""
+    return tilted.GPRegressor(**settings).fit(X, y).log_predictive(Xs, ys)
 
 
 def installed(name: str) -> bool:
@@ -243,7 +244,7 @@ def methods(labels: bool) -> dict[str, Score]:
     if labels:
         theirs = of_classes(GaussianProcessClassifier(ConstantKernel() * RBF()))
         return {"tilted": of_classes(tilted.GPClassifier()), "scikit-learn": theirs} | others
-    found = {"tilted": ours(), "tilted, student-t": ours(likelihood="student-t")}
+    found = {"tilted": ours, "tilted, student-t": partial(ours, likelihood="student-t")}
     return found | {"scikit-learn": sklearn_regression} | others
 
 

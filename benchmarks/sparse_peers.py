@@ -48,8 +48,8 @@ def gpytorch_adam(task: Task, moved: bool, trace: Trace, rate: float) -> None:
     import torch
 
     torch.manual_seed(0)
-    X, y, Xs, Z = (torch.as_tensor(part, dtype=torch.float32) for part in (task.X, task.y, task.Xs, task.Z))
-    y = (y + 1.0) / 2.0 if task.labels else y
+    arrays = task.X, task.zero_or_one, task.Xs, task.Z
+    X, y, Xs, Z = (torch.as_tensor(array, dtype=torch.float32) for array in arrays)
 
     class Sparse(gpytorch.models.ApproximateGP):
         def __init__(self):
@@ -96,10 +96,6 @@ def _gpflow_svgp(task: Task, moved: bool):
     return model
 
 
-def _gpflow_targets(task: Task) -> np.ndarray:
-    return ((task.y + 1.0) / 2.0 if task.labels else task.y)[:, None]
-
-
 def _of_gpflow(model, task: Task) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
     def predict() -> tuple[np.ndarray, np.ndarray]:
         found = model.predict_f(task.Xs) if task.labels else model.predict_y(task.Xs)
@@ -114,7 +110,7 @@ def gpflow_natural(task: Task, moved: bool, trace: Trace, rate: float) -> None:
     import gpflow
     import tensorflow as tf
 
-    model, targets = _gpflow_svgp(task, moved), _gpflow_targets(task)
+    model, targets = _gpflow_svgp(task, moved), task.zero_or_one[:, None]
     for part in (model.q_mu, model.q_sqrt):
         gpflow.set_trainable(part, False)
     natural, adam = gpflow.optimizers.NaturalGradient(GAMMA), tf.optimizers.Adam(rate)
@@ -138,8 +134,7 @@ def gpflow_lbfgs(task: Task, moved: bool, trace: Trace, rate: float) -> None:
     """L-BFGS-B on all rows: of labels q(u) with the rest, of reals the collapsed bound; no ``rate``."""
     import gpflow
 
-    targets = _gpflow_targets(task)
-    data = task.X, targets
+    data = task.X, task.zero_or_one[:, None]
     if task.labels:
         model = _gpflow_svgp(task, moved)
         loss = model.training_loss_closure(data)

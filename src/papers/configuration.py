@@ -1,10 +1,11 @@
-"""A configuration of the workflow: checked before anything runs, and what it asks for.
+"""Check a configuration, and list the jobs, records, tables and figures that it asks for.
 
-The Snakefile, the plan and the tests read the same lists; nothing here knows of Snakemake.
+The Snakefile, the plan and the tests read these lists. Nothing here imports Snakemake.
 """
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import json
 from collections.abc import Iterable, Mapping
@@ -41,7 +42,7 @@ COMMITTED = Path("results")
 """Folder of the committed records."""
 
 AUDIT = ("audit.csv", "audit_rows.csv", "audit.md")
-"""Tables that are made of what all papers hand over."""
+"""Tables that are made from all papers together."""
 
 PRINTED = {
     "qp": ("qp_table1.csv",),
@@ -54,18 +55,18 @@ PRINTED = {
 
 @dataclass(frozen=True)
 class Asked:
-    """What a configuration asks for.
+    """The jobs, records, tables and figures of a configuration.
 
     Attributes
     ----------
     jobs : dict
-        Path -> job, of all jobs that are asked for or needed by others.
+        Path -> job: the jobs of the configuration, and the jobs that these need.
     artifacts : dict
         Paper -> its tables and its figures, below their folders; a figure without a suffix is a folder.
     bases : list of str
-        Committed records that others are compared with, below their folder.
+        Committed records that new ones are compared with, as paths below their folder.
     config : mapping
-        It.
+        The configuration.
     """
 
     jobs: dict[str, Job]
@@ -75,18 +76,18 @@ class Asked:
 
     @property
     def tables(self) -> list[str]:
-        """Tables of all papers, and of the audit if there is one."""
+        """Names of the tables of all papers, and of the audit if there is one."""
         own = [name for tables, _ in self.artifacts.values() for name in tables]
         return [*own, *(AUDIT if "qp" in self.artifacts else ())]
 
     @property
     def figures(self) -> list[str]:
-        """Figures of all papers."""
+        """Names of the figures of all papers."""
         return [name for _, figures in self.artifacts.values() for name in figures]
 
     @cached_property
     def reused(self) -> frozenset[str]:
-        """Paths of the jobs that need not run, with ``reuse``: the records have all that they make."""
+        """Paths of the jobs that do not run with ``reuse``, because the records have all their rows."""
         reuse = self.config.get("reuse")
         return self._recorded.whole(self.jobs.values()) if reuse else frozenset()
 
@@ -94,10 +95,10 @@ class Asked:
     def _recorded(self) -> Recorded:
         return Recorded(self.config)
 
-    def left(self, path: str) -> Job:
-        """A job, with ``reuse`` without what the records have as far as it can be left out."""
+    def remaining(self, path: str) -> Job:
+        """Return a job; with ``reuse``, without the powers and pseudo-points whose rows are recorded."""
         job = self.jobs[path]
-        return self._recorded.left(job) if self.config.get("reuse") else job
+        return self._recorded.remaining(job) if self.config.get("reuse") else job
 
     def kept(self, paper: str = "") -> list[Job]:
         """Return the jobs whose rows are wanted, of one paper or of all."""
@@ -114,13 +115,13 @@ class Asked:
 
 
 def asked(config: Config) -> Asked:
-    """What a configuration asks for.
+    """Return what a configuration asks for.
 
     Raises
     ------
     ValueError
-        It is no configuration (`check`), or asks for what does not exist; the message says where and what is
-        known there.
+        The configuration is wrong (`check`), or names a data set or method that does not exist. The message
+        gives the place and the known names.
     """
     check(config)
     jobs: dict[str, Job] = {}
@@ -135,10 +136,10 @@ def asked(config: Config) -> Asked:
 
 
 class Recorded:
-    """What the committed records have of the lines of a configuration's jobs; read when first asked for.
+    """The committed rows of the jobs of a configuration, read when they are first needed.
 
-    Of a set of one's own (`papers.data.own.described`) those of its data as they are now. Methods raise
-    RecordError for a damaged record.
+    Rows of a user's own set (`papers.data.own.described`) count only if its file and entry have not changed.
+    Methods raise RecordError for a damaged record.
     """
 
     def __init__(self, config: Config) -> None:
@@ -152,13 +153,13 @@ class Recorded:
         return records.read_runs(COMMITTED)
 
     def whole(self, jobs: Iterable[Job]) -> frozenset[str]:
-        """Paths of those of some jobs all of whose lines are there."""
+        """Return the paths of the jobs all of whose rows are recorded."""
         return frozenset(
             job.path for job in jobs if job.keys and job.keys[0].is_whole(self._frame(job), job.fits)
         )
 
-    def left(self, job: Job) -> Job:
-        """A job without powers and pseudo-points whose lines are there, if it is of a grid of them."""
+    def remaining(self, job: Job) -> Job:
+        """Return a job without the powers and pseudo-points whose rows are recorded."""
         return pep.lacking(job, self._frame(job)) if job.keys else job
 
     def _frame(self, job: Job) -> pd.DataFrame:
@@ -175,14 +176,14 @@ class Recorded:
 
 
 def retype(config: dict[str, Any], override: Config) -> None:
-    """Make what an override says numbers and truth values where it reads so: Snakemake gives them as text.
+    """Turn the texts of an override into numbers and truth values, in place: Snakemake gives all as text.
 
     Parameters
     ----------
     config : dict
-        With the override in it; changed.
+        The configuration, with the override in it.
     override : mapping
-        What was said besides configuration files.
+        The values of ``--config``.
     """
     for key, value in override.items():
         if isinstance(value, Mapping) and isinstance(config.get(key), dict):
@@ -203,14 +204,14 @@ def _typed(value: object) -> object:
 
 
 def check(config: Config) -> None:
-    """Refuse (ValueError) what is no configuration, with the place and what is known there."""
+    """Raise ValueError for a wrong configuration; the message gives the place and the known names."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
     error = best_match(Draft202012Validator(read_yaml(SCHEMA)).iter_errors(config))
     if error is not None:
         place = ".".join(map(str, error.absolute_path)) or "top level"
-        raise ValueError(f"{place}: {_what(error)}")
+        raise ValueError(f"{place}: {_sentence(error)}")
     if are_committed(config["results"]):
         raise ValueError(
             f"results: {COMMITTED} has the committed records, which only `tilted records` changes"
@@ -222,7 +223,7 @@ def check(config: Config) -> None:
 
 
 def require_apart(results: str, **made: str) -> None:
-    """Refuse (ValueError) to replace the tables or figures of the committed records by those of others."""
+    """Raise ValueError if other tables or figures would replace those of the committed records."""
     for kind, name in made.items():
         if Path(name).resolve() == (CHECKOUT / kind).resolve() and not are_committed(results):
             raise ValueError(
@@ -232,18 +233,31 @@ def require_apart(results: str, **made: str) -> None:
 
 
 def are_committed(results: str) -> bool:
-    """Whether a folder of records is that of the committed ones."""
+    """Return whether a folder is that of the committed records."""
     return Path(results).resolve() == (CHECKOUT / COMMITTED).resolve()
 
 
-def _what(error: ValidationError) -> str:
-    """What is wrong, and what is known there."""
-    what = error.message[:300]
+def _sentence(error: ValidationError) -> str:
+    """Say what is wrong and what is known there."""
     if error.validator == "additionalProperties":
-        return f"{what}; known: {', '.join(error.schema['properties'])}"
-    if error.validator == "pattern" and "description" in error.schema:
-        return f"{what}: {error.schema['description']}"
+        known = error.schema["properties"]
+        unknown = next(key for key in error.instance if key not in known)
+        return f"unknown key {_with_known(unknown, known)}"
+    if error.validator == "enum":
+        return f"unknown {_with_known(error.instance, error.validator_value)}"
+    if error.validator == "required":
+        missing = next(key for key in error.validator_value if key not in error.instance)
+        return f"the key '{missing}' is missing"
+    if error.validator == "pattern":
+        return f"{error.instance!r} must be {error.schema['description']}"
     if error.validator == "anyOf":
-        parts = [name for choice in error.validator_value for name in choice["required"]]
-        return f"{', '.join(parts[:-1])} or {parts[-1]} must say what to run"
-    return what
+        sections = [name for choice in error.validator_value for name in choice["required"]]
+        return f"no experiment is asked for; known: {', '.join(sections)}"
+    return error.message[:300]
+
+
+def _with_known(word: object, known: Iterable[object]) -> str:
+    names = list(map(str, known))
+    near = difflib.get_close_matches(word, names, 1) if isinstance(word, str) else []
+    question = f"; did you mean '{near[0]}'?" if near else ""
+    return f"{word!r}; known: {', '.join(names)}{question}"

@@ -93,7 +93,7 @@ def _make(arguments):
 
 
 def _tilted(arguments):
-    from papers.arguments import parser
+    from papers.cli import parser
 
     if arguments == ["--version"]:
         return
@@ -116,7 +116,8 @@ def _snakemake(arguments):
     for config in asked.configfile or []:
         assert (ROOT / config).is_file() or str(config) in WRITTEN, f"no {config}"
     files = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
-    rules = {n for f in files for n in re.findall(r"^\s*rule (\w+):", f.read_text(encoding="utf-8"), re.M)}
+    heading = re.compile(r"^\s*(?:rule|use rule \w+ as) (\w+)(?: with)?:", re.M)
+    rules = {name for file in files for name in heading.findall(file.read_text(encoding="utf-8"))}
     rules |= {"qp", "pep", "rep", "pesc"}
     names = {word for word in asked.targets if "/" not in word}
     assert names <= rules, f"no rule {names - rules}"

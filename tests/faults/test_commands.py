@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import papers
-from papers.__main__ import main
+from papers.cli import main
 from papers.reproduce import fits
 
 HERE = Path(papers.__file__).parents[2]
@@ -20,7 +20,7 @@ HERE = Path(papers.__file__).parents[2]
 LONG = """
 import os, sys, time
 from joblib import Parallel, delayed
-import papers.__main__ as command
+from papers import cli
 
 def work(kind):
     open(f"worker-{os.getpid()}", "w").close()
@@ -30,8 +30,9 @@ def work(kind):
         raise MemoryError("no more memory")
     time.sleep(600)
 
-command.RUN["datasets"] = lambda arguments: Parallel(n_jobs=2)(delayed(work)(sys.argv[1]) for _ in range(2))
-sys.exit(command.main(["datasets"]))
+two = lambda options: Parallel(n_jobs=2)(delayed(work)(sys.argv[1]) for _ in range(2))
+cli.VERBS["datasets"] = cli.VERBS["datasets"]._replace(run=two)
+sys.exit(cli.main(["datasets"]))
 """
 
 

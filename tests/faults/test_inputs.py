@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import tilted
 from papers import data
-from papers.__main__ import main
+from papers.cli import main
 from papers.data import readers
 from tilted import (
     GPClassifier,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from papers import configuration
-from papers.__main__ import main
+from papers.cli import main
 from papers.evidence import records, store
 
 FOLDERS = {"name": "x", "results": "r", "tables": "t", "figures": "f"}

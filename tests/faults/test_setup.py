@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ HERE = Path(papers.__file__).parents[2]
 PYTHON = """#!/bin/sh
 echo "$*" >> commands
 case "$*" in
+  -c*) exec {python} "$@" ;;
   "-m venv"*) mkdir -p env/bin && cp python env/bin/python ;;
   *"-r requirements.lock"*) test ! -e interrupted ;;
 esac
@@ -23,18 +25,23 @@ esac
 def make(tmp_path):
     """Function of arguments: make in a folder whose Python only notes its commands; the process."""
     (tmp_path / "src/papers").mkdir(parents=True)
-    for name in ("Makefile", "requirements.lock", "pyproject.toml", "src/papers/pyproject.toml"):
+    (tmp_path / "tools").mkdir()
+    for name in (
+        "Makefile",
+        "requirements.lock",
+        "pyproject.toml",
+        "src/papers/pyproject.toml",
+        "tools/setup.sh",
+    ):
         shutil.copy(HERE / name, tmp_path / name)
-    (tmp_path / "python").write_text(PYTHON, encoding="utf-8")
+    (tmp_path / "python").write_text(PYTHON.format(python=sys.executable), encoding="utf-8")
     (tmp_path / "python").chmod(0o755)
 
-    def run(*arguments, **environment):
+    def run(*arguments, folder=tmp_path, **environment):
         command = ["make", "VENV=env", "PYTHON=./python", *arguments]
         outer = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")  # the tests may themselves be run by make
         own = {name: value for name, value in os.environ.items() if name not in outer}
-        return subprocess.run(
-            command, cwd=tmp_path, env={**own, **environment}, capture_output=True, text=True
-        )
+        return subprocess.run(command, cwd=folder, env={**own, **environment}, capture_output=True, text=True)
 
     return run
 
@@ -52,6 +59,17 @@ def test_an_interrupted_setup_starts_anew(make, tmp_path):
     assert noted.count("-e . -e src/papers") == 1  # the first ended before it
     make("setup")
     assert (tmp_path / "commands").read_text(encoding="utf-8") == noted
+
+
+@pytest.mark.parametrize(
+    "name, refused", [("R&D", True), ("main(1)", True), ("my work", True), ("müller_2.0", False)]
+)
+def test_a_folder_whose_name_a_shell_would_not_take_is_refused(make, tmp_path, name, refused):
+    """All fits of a run failed there, and a part of the name was executed."""
+    folder = shutil.copytree(tmp_path, tmp_path.with_name("copies") / name)
+    done = make("setup", folder=folder)
+    assert (done.returncode, "rename the folder" in done.stdout) == (2 * refused, refused), done
+    assert (folder / "env").exists() is not refused
 
 
 def test_packages_of_pythonpath_do_not_hide_those_of_the_environment(make):

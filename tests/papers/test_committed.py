@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from papers import configuration, make
-from papers.__main__ import main
+from papers.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = {"rep": "figure_exact", "pesc": "accuracy"}

@@ -1,5 +1,6 @@
 """What a configuration asks for, which edits touch what, and what is refused: without Snakemake."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -188,8 +189,10 @@ def test_recorded_powers_are_not_made_again_when_reuse_is_asked_for():
     grid = {"alphas": [0, 0.5, 0.55], "m": [5, 10], "rows": {"boston": {"splits": 2, "block": 2}}}
     config = {**kept, "keep_records": True, "pep": {"some": grid}}
     path = "data/fits/pep/some/boston/00-01.jsonl.gz"
-    assert configuration.asked({**config, "reuse": True}).left(path).parameters["grid"]["alphas"] == [0.55]
-    assert configuration.asked(config).left(path).parameters["grid"]["alphas"] == [0, 0.5, 0.55]
+    assert configuration.asked({**config, "reuse": True}).remaining(path).parameters["grid"]["alphas"] == [
+        0.55
+    ]
+    assert configuration.asked(config).remaining(path).parameters["grid"]["alphas"] == [0, 0.5, 0.55]
 
 
 @pytest.mark.parametrize(
@@ -258,7 +261,7 @@ def test_regressions_under_both_protocols():
     grids = [found.jobs[path].parameters["grid"] for path in paths]
     assert [grid["protocol"] for grid in grids] == ["as-described", "converged"]
     assert found.jobs[paths[1]].part == "PEP two converged" != found.jobs[paths[0]].part
-    with pytest.raises(ValueError, match="pep.two.protocols.0: 'patient' is not one of"):
+    with pytest.raises(ValueError, match="pep.two.protocols.0: unknown 'patient'"):
         asked(FOLDERS + PEP.replace("  two:\n", "  two:\n    protocols: [patient]\n"))
 
 
@@ -460,17 +463,20 @@ WRONG = {
         ("seeds: 1", "seeds: 0", "qp.as-released.rows.wine13.seeds: 0 is less than the minimum of 1"),
         ("block: 1", "block: 0", "qp.as-released.rows.wine13.block: 0 is less than the minimum of 1"),
         ("seeds: 1", "seeds: many", "qp.as-released.rows.wine13.seeds: 'many' is not of type 'integer'"),
-        ("[ep, qp]", "[ep, laplace]", "qp.as-released.methods.1: 'laplace' is not one of ['ep', 'qp'"),
+        ("[ep, qp]", "[ep, laplace]", "qp.as-released.methods.1: unknown 'laplace'; known: ep, qp, qp-own"),
         ("[ep, qp]", "[qp-own]", "protocol 'as-released' has no method 'qp-own' for classification; known:"),
-        ("as-released:", "as-dreamt:", "as-dreamt' is not one of ['as-released'"),
-        ("tables: tables/preview\n", "", "top level: 'tables' is a required property"),
-        ("results: results/preview\n", "", "top level: 'results' is a required property"),
+        (
+            "as-released:",
+            "as-dreamt:",
+            "as-dreamt'; known: as-released, as-described, corrected; did you mean 'as-released'?",
+        ),
+        ("tables: tables/preview\n", "", "top level: the key 'tables' is missing"),
         (
             "name: small",
             "name: small\nkeep_records: perhaps",
             "keep_records: 'perhaps' is not of type 'boolean'",
         ),
-        ("name: small", "name: small\ncolour: blue", "('colour' was unexpected); known: name, results"),
+        ("name: small", "name: small\ncolour: blue", "top level: unknown key 'colour'; known: name, results"),
         (
             "qp:\n",
             f"{ONE}[vb, vib]\nqp:\n",
@@ -478,12 +484,11 @@ WRONG = {
         ),
         ("qp:\n", f"{ONE}[]\nqp:\n", "differences.names: [] should be non-empty"),
         ("qp:\n", f"{ONE}[plain-folds]\nqp:\n", "no results/preview/qp/corrected.csv.gz to compare with"),
-        (QP, "", "top level: qp, pep, pep_classification, mnist, rep, pesc, differences or lookup must say"),
+        (QP, "", "top level: no experiment is asked for; known: qp, pep"),
     ],
     PEP: [
         ("[0.5, full]", "[1.5]", "pep.one.alphas.0: 1.5 is greater than the maximum of 1"),
-        ("[0.5, full]", "[half]", "': a number from 0 to 1, or full"),
-        ("[0.5, full]", "[half]", "pep.one.alphas.0: 'half' does not match '^full"),
+        ("[0.5, full]", "[half]", "pep.one.alphas.0: 'half' must be a number from 0 to 1, or full"),
         ("m: [4]", "m: [501]", "pep.one: 501 pseudo-points for the 500 training points of synthetic"),
         ("synthetic: {splits: 3", "iris: {splits: 3", "unknown regression set 'iris'; known: boston"),
         (
@@ -495,33 +500,37 @@ WRONG = {
         ("synthetic: {splits: 3", "pima: {splits: 3", "yacht; it is among the classification sets"),
         ("synthetic: {splits: 3", "cancer: {splits: 3", "yacht; it is among the first paper's sets"),
         ("synthetic: {splits: 3", "yacht: {splits: 21", "pep.one: yacht has 20 splits, not 21"),
-        ("k-means]", "there]", "pep.two.starts.1: 'there' is not one of ['data', 'data-2'"),
-        ("  one:", "  One:", "pep: 'One' does not match"),
-        ("[500]", "[700]", "toy.n_train.0: 700 is not one of [500, 1000]"),
+        ("k-means]", "there]", "pep.two.starts.1: unknown 'there'; known: data, data-2"),
+        ("  one:", "  One:", "pep: 'One' must be a-z, 0-9 and - only"),
+        ("[500]", "[700]", "toy.n_train.0: unknown 700; known: 500, 1000"),
         ("toy: {splits: 3", "toy: {splits: 31", "toy.splits: 31 is greater than the maximum of 30"),
         ("banana: {splits: 2", "banana: {splits: 21", "pep_classification.three: banana has 20 splits"),
-        ("[as-released,", "[as-described,", "three.protocols.0: 'as-described' is not one of"),
+        ("[as-released,", "[as-described,", "three.protocols.0: unknown 'as-described'; known"),
     ],
     MNIST: [
         ("[0.5, 1]", "[1.5]", "mnist.one.alphas.0: 1.5 is greater than the maximum of 1"),
         ("m: [4]", "m: [0]", "mnist.one.m.0: 0 is less than the minimum of 1"),
-        ("steps: 2", "stops: 2", "('stops' was unexpected); known: alphas, m, seeds, steps"),
-        ("  one:", "  One:", "mnist: 'One' does not match"),
+        (
+            "steps: 2",
+            "stops: 2",
+            "mnist.one: unknown key 'stops'; known: alphas, m, seeds, steps; did you mean 'steps'?",
+        ),
     ],
     REP: [
         ("heart:", "sonar:", "rep.sets.sonar: no such set; known: blobs, heart, pima"),
         ("splits: 3", "splits: 21", "rep.sets.heart: there are 20 splits"),
         ("own: 3", "own: 30", "rep.sets.heart: there are 20 splits"),
         ("0.2]", "0.5]", "rep.sets.blobs.flips.1: 0.5 is greater than or equal to the maximum"),
-        ("boundary:", "border:", "('border' was unexpected); known: sets, points, exact, boundary"),
+        ("boundary:", "border:", "rep: unknown key 'border'; known: sets, points, exact, boundary"),
     ],
     PESC: [
         ("problems: 1", "problems: 0", "pesc.accuracy.problems: 0 is less than the minimum of 1"),
         ("evaluations: 5", "evaluations: 4", "pesc.searches.evaluations: 4 is less than the minimum of 5"),
-        ("accuracy:", "errors:", "('errors' was unexpected); known: accuracy, searches"),
     ],
     TRUTH + QP: [
-        ("wine13: {chains", "iris: {chains", "truth: 'iris' is not one of"),
+        ("wine13: {chains", "iris: {chains", "truth: unknown 'iris'; known: ionosphere"),
+        ("chains: 8, iterations: 40, runs: 16, share", "draws: 1000, share", "unknown key 'share'"),
+        ("chains: 8, ", "", "truth.wine13: the key 'chains' is missing"),
         ("chains: 8", "chains: 1", "truth.wine13.chains: 1 is less than the minimum of 2"),
         ("0.9", "1.0", "truth.wine13.share: 1.0 is greater than or equal to the maximum of 1"),
     ],
@@ -537,6 +546,29 @@ def test_a_wrong_configuration_is_refused_with_the_place_and_what_is_known(text,
     with pytest.raises(ValueError) as caught:
         asked(sound.replace(old, new, 1))
     assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def keys_of(schema, known, path=(), above=()):
+    """Yield the dotted path of every key of a schema; NAME stands for names that a user chooses."""
+    if "$ref" in schema:
+        if schema["$ref"] in above:
+            return
+        above = (*above, schema["$ref"])
+        schema = {**known[schema["$ref"].rpartition("/")[2]], **schema}
+        del schema["$ref"]
+    for key, value in schema.get("properties", {}).items():
+        yield ".".join((*path, key))
+        yield from keys_of(value, known, (*path, key), above)
+    if isinstance(inner := schema.get("additionalProperties"), dict):
+        for choice in (inner, inner.get("then", {}), inner.get("else", {})):
+            yield from keys_of(choice, known, (*path, "NAME"), above)
+
+
+def test_the_page_of_keys_lists_those_of_the_schema():
+    schema = files.read_yaml(configuration.SCHEMA)
+    page = (ROOT / "config/README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([\w.]+)` \|.*\|.*\|.*\|$", page, re.M)
+    assert listed == list(dict.fromkeys(keys_of(schema, schema["$defs"])))
 
 
 def test_a_file_that_is_no_yaml_is_named(tmp_path):

@@ -27,7 +27,7 @@ ORDER = {
         {"plan", "make"},
         {"captions"},
         {"reproduce", "compare"},
-        {"arguments"},
+        {"cli"},
         {"__main__"},
     ],
 }

@@ -141,7 +141,7 @@ def test_the_reproduction_is_a_project_with_a_command_of_its_own(checkout):
         "[console_scripts]",
         "tilted",
         "=",
-        "papers.__main__:main",
+        "papers.cli:main",
     ]
 
 

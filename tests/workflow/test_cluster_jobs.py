@@ -22,15 +22,14 @@ def chains(tmp_path_factory, copy_of_repository, snakemake):
     """Group -> chains of dependent jobs in it, a job being its minutes and the first file it makes."""
     folder = copy_of_repository(tmp_path_factory.mktemp("paper"), "")
     out = snakemake(folder, "--dry-run", "--forceall", config="config/paper.yaml")
-    rules, common = PROFILE["groups"], PROFILE["default-resources"]["runtime"].partition(" ")[0]
-    jobs = {}
+    rules, jobs = PROFILE["groups"], {}
     for block in re.split(r"^(?=(?:local)?rule \w+:$)", out, flags=re.M)[1:]:
         rule = block.split()[1].rstrip(":")
         read, made = (re.search(rf"^    {of}: (.+)$", block, re.M) for of in ("input", "output"))
         if rule in rules:
             minutes = re.search(r"runtime=(\d+)", block)
             files = made[1].split(", "), read[1].split(", ") if read else []
-            jobs.setdefault(rules[rule], []).append((int(minutes[1] if minutes else common), *files))
+            jobs.setdefault(rules[rule], []).append((int(minutes[1]), *files))
     return {group: connected(of) for group, of in jobs.items()}
 
 

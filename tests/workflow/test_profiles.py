@@ -14,8 +14,6 @@ PROFILES = ("slurm", "generic")
 CONFIGS = ("preview", "paper", "differences", "lookup", "pep-middle", "pep-converged")
 ALONE = {"qp_lookup_table", "qp_lookup_effect"}  # no group: few or long
 DIFFER = {"executor", "cores"}
-MINUTES, MEGABYTES = 10, 1000
-"""What jobs have that no profile names."""
 
 
 def profile(name):
@@ -29,21 +27,22 @@ def kinds():
 
 
 def rules():
-    """Name or pattern, and text, of every rule with a script."""
-    found = []
+    """Return name -> text of every rule with a script, that of its base included."""
+    texts, bases = {}, {}
     for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
-        pieces = re.split(r"^ *rule ?(\w*):$", path.read_text(encoding="utf-8"), flags=re.M)
-        found += [
-            (f"{path.stem} {name}", text) for name, text in zip(pieces[1::2], pieces[2::2], strict=True)
-        ]
-    return [(name, text) for name, text in found if "script:" in text]
+        heading = r"^(?:use rule (\w+) as (\w+) with|rule (\w+)):$"
+        pieces = re.split(heading, path.read_text(encoding="utf-8"), flags=re.M)
+        for base, derived, name, text in zip(*(pieces[k::4] for k in (1, 2, 3, 4)), strict=True):
+            texts[derived or name], bases[derived or name] = text, base
+    whole = {name: text + texts.get(bases[name], "") for name, text in texts.items()}
+    return {name: text for name, text in whole.items() if "script:" in text}
 
 
-def test_every_rule_has_a_log_an_environment_and_one_thread():
-    assert {name.split()[1] for name, _ in rules()} > kinds()
-    for name, text in rules():
+def test_every_rule_has_a_log_an_environment_one_thread_and_its_needs():
+    assert set(rules()) > kinds()
+    for name, text in rules().items():
         assert "log:" in text and "conda:" in text and not re.search(r"^ +threads:", text, re.M), name
-        assert "mem_mb" not in text and "runtime" not in text, "profiles say what jobs need"
+        assert "**NEEDS" in text, name
 
 
 def test_every_attempt_may_have_more():
@@ -53,9 +52,6 @@ def test_every_attempt_may_have_more():
         for what, least, most in (("mem_mb", 1000, 4000), ("runtime", 5, 240)):
             amount, times, attempt = asked.get(what, f"{least} * attempt").split()
             assert least <= int(amount) <= most and (times, attempt) == ("*", "attempt"), name
-    for name in PROFILES:
-        common = profile(name)["default-resources"]
-        assert common["mem_mb"] == f"{MEGABYTES} * attempt" and common["runtime"] == f"{MINUTES} * attempt"
 
 
 def test_every_kind_of_many_jobs_is_in_a_group():
@@ -63,8 +59,8 @@ def test_every_kind_of_many_jobs_is_in_a_group():
 
 
 def test_rows_are_joined_one_paper_at_a_time():
-    joining = [text for _, text in rules() if "rows.py" in text]
-    assert len(joining) == 4 and all("joining=1" in text for text in joining)
+    joining = {name for name, text in rules().items() if "joining=1" in text}
+    assert joining == {"join", "qp_rows", "pep_rows", "rep_rows", "pesc_rows"}
     for name in PROFILES:
         assert profile(name)["resources"]["joining"] == 1
         assert "joining" not in profile(name)["set-resource-scopes"]

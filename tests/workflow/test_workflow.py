@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from papers import captions
-from papers.__main__ import main
+from papers.cli import main
 from papers.data import relaxed, standard
 from papers.evidence import records, store
 from papers.pep.records import CLASSIFICATION, REGRESSION, TOY
@@ -134,6 +134,28 @@ def test_artifacts_and_terminal_table(run):
     }
     for row in rows:
         assert row["n_converged"] == row["n_attempted"] == {"Wine2": "10", "Mining": "2"}[row["row"]]
+
+
+def test_an_option_for_the_queue_changes_no_other_need_of_a_job(run, snakemake):
+    """`--default-resources` replaces all of a profile's; groups then asked for a core a job."""
+    out = snakemake(run[0], "--dry-run", "--forceall", "--default-resources", "slurm_partition=p")
+    needs = re.findall(r"^rule (?!all:)\w+:$.*?^    resources: ([^\n]*)$", out, re.M | re.S)
+    assert len(needs) > 15
+    for line in needs:
+        assert re.search(r"mem_mb=[12]000\b", line) and re.search(r"runtime=\d", line), line
+        assert "at_once=1" in line and "slurm_partition=p" in line, line
+
+
+def test_the_reason_of_a_failed_job_is_in_its_log(run, snakemake):
+    folder, _ = run
+    script, log = folder / "workflow/scripts/audit.py", folder / "logs/small/audit.log"
+    text = script.read_text(encoding="utf-8")
+    script.write_text(text.replace("    chapters = ", "    chapters = 1 / 0, "), encoding="utf-8")
+    out = snakemake(folder, "--forcerun", "audit", code=1)
+    script.write_text(text, encoding="utf-8")
+    assert log.read_text(encoding="utf-8").splitlines()[-1] == "ZeroDivisionError: division by zero"
+    assert "tilted: ZeroDivisionError: division by zero (logs/small/audit.log)" in out
+    snakemake(folder)
 
 
 def test_a_second_run_does_nothing_nor_does_one_of_a_paper(run, snakemake):
@@ -334,7 +356,7 @@ def test_joining_that_fails_or_is_killed_is_done_again(kept, snakemake, ends, pl
     shutil.rmtree(rows, ignore_errors=True)
     code = script.read_text(encoding="utf-8")
     assert code.count(place) == 1
-    script.write_text(code.replace(place, f"{ends}\n{place}"), encoding="utf-8")
+    script.write_text(code.replace(place, f"{ends}\n    {place}"), encoding="utf-8")
     snakemake(folder, "qp_rows", config="config/kept.yaml", code=1)
     script.write_text(code, encoding="utf-8")
     snakemake(folder, "qp_rows", config="config/kept.yaml")

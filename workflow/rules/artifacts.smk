@@ -11,6 +11,8 @@ rule audit:
         f"logs/{NAME}/audit.log",
     conda:
         "../envs/tilted.yaml"
+    resources:
+        **NEEDS,
     params:
         source=source_hash("papers.evidence.audit"),
         tables=lambda wildcards: TABLES,
@@ -30,6 +32,8 @@ rule differences:
         f"logs/{NAME}/differences.log",
     conda:
         "../envs/tilted.yaml"
+    resources:
+        **NEEDS,
     params:
         source=source_hash("papers.qp", "papers.evidence"),
         definitions=protocols.differences(),

@@ -1,13 +1,12 @@
-# The configuration, checked before any job starts, and what the rules have in common.
+# The configuration, checked before any job starts, and the functions that the rules share.
 
 import os
 import sys
 
 from snakemake.exceptions import WorkflowError
 
-from papers import PAPERS, captions, data
+from papers import PAPERS, captions
 from papers.configuration import AUDIT, COMMITTED, PRINTED, asked, retype
-from papers.data import classification, own, regression, relaxed
 from papers.data.registry import load_registry
 from papers.evidence import claims, records
 from papers.evidence.runs import content_hash, source_hash
@@ -22,17 +21,12 @@ try:
     retype(config, workflow.config_settings.config)  # Snakemake gives values of --config as text
     ASKED = asked(config)
 except ValueError as error:
-    named = f" ({', '.join(map(os.path.relpath, workflow.configfiles))})" if workflow.configfiles else ""
-    sys.exit(f"In the configuration{named}: {error}")
+    paths = f" ({', '.join(map(os.path.relpath, workflow.configfiles))})" if workflow.configfiles else ""
+    sys.exit(f"In the configuration{paths}: {error}")
 
 NAME, ROWS, TABLES, FIGURES = (config[name] for name in ("name", "results", "tables", "figures"))
 KEEP = config.get("keep_records", False)  # the committed rows beside the new ones
 CHAPTERS = f"data/chapters/{NAME}-{content_hash([ROWS, TABLES, FIGURES])}"
-
-
-wildcard_constraints:
-    block=r"\d+-\d+",
-    dataset=r"[a-z0-9_]+",
 
 
 def job(pattern, wildcards):
@@ -40,7 +34,7 @@ def job(pattern, wildcards):
     path = pattern.format(**dict(wildcards.items()))
     if path not in ASKED.jobs:
         raise WorkflowError(f"the configuration {NAME} does not ask for {path}")
-    return ASKED.left(path)
+    return ASKED.remaining(path)
 
 
 def inputs(pattern):
@@ -58,32 +52,15 @@ def settings(pattern):
     }
 
 
-def reader(variant):
-    """Return the module that reads a variant of data sets, and its arguments beside a set's name."""
-    family, _, protocol = variant.partition("/")
-    modules = {"regression": regression, "relaxed": relaxed, "classification": classification}
-    if family in modules:
-        return modules[family], [protocol] if protocol else []
-    return data.standard, [variant]
-
-
-def raw_paths(wildcards):
-    """Return the raw files of a data set."""
-    readers, _ = reader(wildcards.variant)
-    entries = data if readers is data.standard else readers
-    return [f"data/raw/{file['path']}" for file in entries.raw_files(wildcards.dataset, "data")]
+def rows(paper, folder=ROWS):
+    """Return the files of rows of a paper."""
+    return [f"{folder}/{file}" for file in ASKED.files(paper)]
 
 
 def fits(paper):
     """Return the input function of the rule that joins the fits of a paper; paths of fits and of committed rows."""
-    kept = [f"{COMMITTED}/{file}" for file in ASKED.files(paper)] if KEEP else []
-    committed = [path for path in kept if Path(path).is_file()]
+    committed = [path for path in rows(paper, COMMITTED) if KEEP and Path(path).is_file()]
     return lambda wildcards: {"fits": ASKED.paths(paper), "committed": committed}
-
-
-def rows(paper):
-    """Return the files of rows of a paper."""
-    return [f"{ROWS}/{file}" for file in ASKED.files(paper)]
 
 
 def joining(paper):
@@ -94,12 +71,3 @@ def joining(paper):
         "committed": COMMITTED.as_posix() if KEEP else "",
         "source": source_hash(f"papers.{paper}.records", "papers.evidence.records"),
     }
-
-
-def clear():
-    """Remove the files that a run is to make again, where failed jobs keep theirs: Snakemake takes all files of a failed
-    group for new, also those that it did not come to."""
-    if workflow.execution_settings.keep_incomplete and not workflow.touch:
-        for path in (path for job in workflow.dag.needrun_jobs() for path in job.output):
-            if "update" not in path.flags and not Path(path).is_dir():
-                Path(path).unlink(missing_ok=True)

@@ -1,5 +1,7 @@
 # Raw data with checksums (Wine and the coal counts come bundled); then one standard file a data set.
 
+from papers.data import own, variants
+
 
 # Where the network is: a cluster's nodes often have none.
 localrules:
@@ -16,6 +18,8 @@ rule download:
         path=r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*",
     conda:
         "../envs/tilted.yaml"
+    resources:
+        **NEEDS,
     params:
         noted=None,
         # of a function of the threads Snakemake keeps no note: whence a file came does not matter
@@ -27,7 +31,7 @@ rule download:
 rule standardise:
     """Read the raw files of a data set into one standard file."""
     input:
-        raw=raw_paths,
+        raw=lambda wildcards: variants.raw_paths(wildcards.variant, wildcards.dataset),
     output:
         "data/standard/{variant}/{dataset}.h5",
     log:
@@ -36,10 +40,12 @@ rule standardise:
         variant="as-released|as-described|corrected|regression|relaxed|classification/(as-released|corrected)",
     conda:
         "../envs/tilted.yaml"
+    resources:
+        **NEEDS,
     params:
-        source=lambda wildcards: source_hash(reader(wildcards.variant)[0].__name__),
+        source=lambda wildcards: source_hash(variants.reader(wildcards.variant)[0]),
         entry=lambda wildcards: own.described(wildcards.dataset, "data"),  # of a set of one's own
-        module=lambda wildcards: reader(wildcards.variant)[0].__name__,
-        names=lambda wildcards: [wildcards.dataset, *reader(wildcards.variant)[1]],
+        module=lambda wildcards: variants.reader(wildcards.variant)[0],
+        names=lambda wildcards: [wildcards.dataset, *variants.reader(wildcards.variant)[1]],
     script:
         "../scripts/standardise.py"

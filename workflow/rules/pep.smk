@@ -8,7 +8,7 @@ PEP_EXACT = "data/fits/pep-toy/{block}.jsonl.gz"
 PEP_DIGITS = "data/fits/mnist/{steps}/{training}.jsonl.gz"
 
 
-rule pep_regression:
+use rule experiment as pep_regression with:
     """Fit a grid of powers and numbers of pseudo-points on a block of splits of a regression set."""
     input:
         unpack(inputs(PEP_REGRESSION)),
@@ -17,15 +17,11 @@ rule pep_regression:
     log:
         "logs/pep/regression/{grid}/{dataset}/{block}.log",
     priority: 1  # the longest fits first
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(PEP_REGRESSION),
-    script:
-        "../scripts/fit.py"
 
 
-rule pep_classification:
+use rule experiment as pep_classification with:
     """Fit a grid of powers and numbers of pseudo-points on a block of splits of a classification set."""
     input:
         unpack(inputs(PEP_CLASSIFICATION)),
@@ -33,15 +29,11 @@ rule pep_classification:
         PEP_CLASSIFICATION,
     log:
         "logs/pep/classification/{grid}/{protocol}/{dataset}/{block}.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(PEP_CLASSIFICATION),
-    script:
-        "../scripts/fit.py"
 
 
-rule pep_exact:
+use rule experiment as pep_exact with:
     """Fit exact regressions, at true and at learned hyperparameters, on a block of made-up sets."""
     input:
         unpack(inputs(PEP_EXACT)),
@@ -49,15 +41,11 @@ rule pep_exact:
         PEP_EXACT,
     log:
         "logs/pep/exact/{block}.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(PEP_EXACT),
-    script:
-        "../scripts/fit.py"
 
 
-rule pep_digits:
+use rule experiment as pep_digits with:
     """Train one classifier of even against odd digits by minibatches."""
     input:
         unpack(inputs(PEP_DIGITS)),
@@ -65,15 +53,11 @@ rule pep_digits:
         PEP_DIGITS,
     log:
         "logs/pep/digits/{steps}/{training}.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(PEP_DIGITS),
-    script:
-        "../scripts/fit.py"
 
 
-rule pep_rows:
+use rule join as pep_rows with:
     """Join the fits of this configuration to one table of rows a study."""
     input:
         unpack(fits("pep")),
@@ -81,17 +65,11 @@ rule pep_rows:
         rows("pep"),
     log:
         f"logs/{NAME}/pep_rows.log",
-    conda:
-        "../envs/tilted.yaml"
-    resources:
-        joining=1,
     params:
         **joining("pep"),
-    script:
-        "../scripts/rows.py"
 
 
-rule pep_artifacts:
+use rule draw as pep_artifacts with:
     """Make the paper's tables and figures, and the verdicts on its claims."""
     input:
         rows=rows("pep"),
@@ -102,13 +80,9 @@ rule pep_artifacts:
         chapter=f"{CHAPTERS}/pep.json",
     log:
         f"logs/{NAME}/pep_artifacts.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **artifact_settings("pep"),
         sources=content_hash(load_registry()),  # for the table of data sets
-    script:
-        "../scripts/artifacts.py"
 
 
 rule pep:

@@ -6,7 +6,7 @@ PESC_ACCURACY = "data/fits/pesc/accuracy/{problems}/{family}.jsonl.gz"
 PESC_SEARCHES = "data/fits/pesc/searches/{evaluations}/{problem}.jsonl.gz"
 
 
-rule pesc_accuracy:
+use rule experiment as pesc_accuracy with:
     """Compare EP with rejection sampling on random problems of one family."""
     input:
         unpack(inputs(PESC_ACCURACY)),
@@ -14,15 +14,11 @@ rule pesc_accuracy:
         PESC_ACCURACY,
     log:
         "logs/pesc/accuracy/{problems}/{family}.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(PESC_ACCURACY),
-    script:
-        "../scripts/fit.py"
 
 
-rule pesc_searches:
+use rule experiment as pesc_searches with:
     """Search one problem for its constrained minimum by each of three rules."""
     input:
         unpack(inputs(PESC_SEARCHES)),
@@ -30,15 +26,11 @@ rule pesc_searches:
         PESC_SEARCHES,
     log:
         "logs/pesc/searches/{evaluations}/{problem}.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(PESC_SEARCHES),
-    script:
-        "../scripts/fit.py"
 
 
-rule pesc_rows:
+use rule join as pesc_rows with:
     """Join the fits of this configuration to one table of rows a study."""
     input:
         unpack(fits("pesc")),
@@ -46,17 +38,11 @@ rule pesc_rows:
         rows("pesc"),
     log:
         f"logs/{NAME}/pesc_rows.log",
-    conda:
-        "../envs/tilted.yaml"
-    resources:
-        joining=1,
     params:
         **joining("pesc"),
-    script:
-        "../scripts/rows.py"
 
 
-rule pesc_artifacts:
+use rule draw as pesc_artifacts with:
     """Make the paper's tables and figures, and the verdicts on its claims."""
     input:
         rows=rows("pesc"),
@@ -67,12 +53,8 @@ rule pesc_artifacts:
         chapter=f"{CHAPTERS}/pesc.json",
     log:
         f"logs/{NAME}/pesc_artifacts.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **artifact_settings("pesc"),
-    script:
-        "../scripts/artifacts.py"
 
 
 rule pesc:

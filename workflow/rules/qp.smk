@@ -10,21 +10,17 @@ QP_ERRORS = "data/lookup/errors/{points}.jsonl.gz"
 QP_EFFECT = "data/lookup/effect/{protocol}/{dataset}.jsonl.gz"
 
 
-rule qp_lookup_table:
+use rule experiment as qp_lookup_table with:
     """Tabulate the Wasserstein projections of the probit likelihood, with a bound on their error."""
     output:
         QP_TABLE,
     log:
         "logs/qp/lookup_table.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(QP_TABLE),
-    script:
-        "../scripts/fit.py"
 
 
-rule qp_fit:
+use rule experiment as qp_fit with:
     """Fit one method on every fold of a block of seeds.
 
     QP starts at EP's hyperparameters, so its input is EP's file of the same block."""
@@ -34,15 +30,11 @@ rule qp_fit:
         QP_FIT,
     log:
         "logs/qp/{protocol}/{dataset}/{method}-{block}.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(QP_FIT),
-    script:
-        "../scripts/fit.py"
 
 
-rule qp_truth:
+use rule experiment as qp_truth with:
     """Sample the exact posterior of one split at EP's hyperparameters, and infer by EP, QP and VB there."""
     input:
         unpack(inputs(QP_TRUTH)),
@@ -51,15 +43,11 @@ rule qp_truth:
     log:
         "logs/qp/truth/{split}.log",
     priority: 1  # the longest fits first
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(QP_TRUTH),
-    script:
-        "../scripts/fit.py"
 
 
-rule qp_nearer:
+use rule experiment as qp_nearer with:
     """Approximate the posterior of one split, whose truth was sampled, by seven methods."""
     input:
         unpack(inputs(QP_NEARER)),
@@ -67,29 +55,21 @@ rule qp_nearer:
         QP_NEARER,
     log:
         "logs/qp/nearer/{split}.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(QP_NEARER),
-    script:
-        "../scripts/fit.py"
 
 
-rule qp_lookup_errors:
+use rule experiment as qp_lookup_errors with:
     """Measure errors, sizes and times of the lookup tables at random points."""
     output:
         QP_ERRORS,
     log:
         "logs/qp/lookup_errors/{points}.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(QP_ERRORS),
-    script:
-        "../scripts/fit.py"
 
 
-rule qp_lookup_effect:
+use rule experiment as qp_lookup_effect with:
     """Predict by QP with and without lookup tables, at EP's hyperparameters."""
     input:
         unpack(inputs(QP_EFFECT)),
@@ -97,15 +77,11 @@ rule qp_lookup_effect:
         QP_EFFECT,
     log:
         "logs/qp/lookup_effect/{protocol}/{dataset}.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(QP_EFFECT),
-    script:
-        "../scripts/fit.py"
 
 
-rule qp_rows:
+use rule join as qp_rows with:
     """Join the fits of this configuration to one table of rows a study."""
     input:
         unpack(fits("qp")),
@@ -113,17 +89,11 @@ rule qp_rows:
         rows("qp"),
     log:
         f"logs/{NAME}/qp_rows.log",
-    conda:
-        "../envs/tilted.yaml"
-    resources:
-        joining=1,
     params:
         **joining("qp"),
-    script:
-        "../scripts/rows.py"
 
 
-rule qp_artifacts:
+use rule draw as qp_artifacts with:
     """Make Table 1, the figures and the verdicts on the paper's claims."""
     input:
         rows=rows("qp"),
@@ -134,13 +104,9 @@ rule qp_artifacts:
         chapter=f"{CHAPTERS}/qp.json",
     log:
         f"logs/{NAME}/qp_artifacts.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **artifact_settings("qp"),
         protocols=[protocols.block(name, task) for name in protocols.names() for task in protocols.TASKS],
-    script:
-        "../scripts/artifacts.py"
 
 
 rule qp:

@@ -9,7 +9,7 @@ REP_PICTURE = "data/fits/rep/{picture}/{flips}.jsonl.gz"
 REP_POINTS = "data/fits/rep/{points}/{name}.jsonl.gz"
 
 
-rule rep_choice:
+use rule experiment as rep_choice with:
     """Score every lengthscale and penalty by cross-validation on the training part of one split."""
     input:
         unpack(inputs(REP_CHOICE)),
@@ -17,15 +17,11 @@ rule rep_choice:
         REP_CHOICE,
     log:
         "logs/rep/choices/{dataset}-{flips}/{split}.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(REP_CHOICE),
-    script:
-        "../scripts/fit.py"
 
 
-rule rep_fit:
+use rule experiment as rep_fit with:
     """Fit every method on a block of splits, with the parameters chosen on split 0."""
     input:
         unpack(inputs(REP_FIT)),
@@ -33,15 +29,11 @@ rule rep_fit:
         REP_FIT,
     log:
         "logs/rep/fits/{dataset}-{flips}/{block}.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(REP_FIT),
-    script:
-        "../scripts/fit.py"
 
 
-rule rep_own:
+use rule experiment as rep_own with:
     """Fit every method on one split, with the parameters chosen on its own training part."""
     input:
         unpack(inputs(REP_OWN)),
@@ -49,15 +41,11 @@ rule rep_own:
         REP_OWN,
     log:
         "logs/rep/own/{dataset}-{flips}/{split}.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(REP_OWN),
-    script:
-        "../scripts/fit.py"
 
 
-rule rep_picture:
+use rule experiment as rep_picture with:
     """Compare every method with the exact posterior of a made-up set, or draw its decision boundary."""
     input:
         unpack(inputs(REP_PICTURE)),
@@ -67,15 +55,11 @@ rule rep_picture:
         "logs/rep/{picture}/{flips}.log",
     wildcard_constraints:
         picture="exact|boundary",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(REP_PICTURE),
-    script:
-        "../scripts/fit.py"
 
 
-rule rep_points:
+use rule experiment as rep_points with:
     """Fit every method on sets of five points, or at other error rates of the likelihood."""
     input:
         unpack(inputs(REP_POINTS)),
@@ -86,15 +70,11 @@ rule rep_points:
     wildcard_constraints:
         points="points|epsilons",
     priority: 1  # the longest fits first
-    conda:
-        "../envs/tilted.yaml"
     params:
         **settings(REP_POINTS),
-    script:
-        "../scripts/fit.py"
 
 
-rule rep_rows:
+use rule join as rep_rows with:
     """Join the fits of this configuration to one table of rows a study."""
     input:
         unpack(fits("rep")),
@@ -102,17 +82,11 @@ rule rep_rows:
         rows("rep"),
     log:
         f"logs/{NAME}/rep_rows.log",
-    conda:
-        "../envs/tilted.yaml"
-    resources:
-        joining=1,
     params:
         **joining("rep"),
-    script:
-        "../scripts/rows.py"
 
 
-rule rep_artifacts:
+use rule draw as rep_artifacts with:
     """Make the paper's tables and figures, and the verdicts on its claims."""
     input:
         rows=rows("rep"),
@@ -123,12 +97,8 @@ rule rep_artifacts:
         chapter=f"{CHAPTERS}/rep.json",
     log:
         f"logs/{NAME}/rep_artifacts.log",
-    conda:
-        "../envs/tilted.yaml"
     params:
         **artifact_settings("rep"),
-    script:
-        "../scripts/artifacts.py"
 
 
 rule rep:

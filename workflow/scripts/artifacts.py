@@ -4,13 +4,14 @@ from pathlib import Path
 
 from papers import make
 from papers.configuration import COMMITTED
-from papers.evidence import parts, records, store
+from papers.evidence import failures, parts, records, store
 
 job = snakemake  # noqa: F821
 folder, *_ = job.params.folders
-names = [str(Path(path).relative_to(COMMITTED)) for path in job.input.committed]
-records.begin(folder, names, COMMITTED)
-written = make.write_paper(job.params.paper, *map(Path, job.params.folders))
-lines = [*written.loud, *make.fill(job.output.artifacts)]
-store.write_text(job.log[0], "".join(f"{line}\n" for line in lines))
-parts.write_chapters(written.audit, job.output.chapter)
+with failures.logged(job.log[0]):
+    names = [str(Path(path).relative_to(COMMITTED)) for path in job.input.committed]
+    records.begin(folder, names, COMMITTED)
+    written = make.write_paper(job.params.paper, *map(Path, job.params.folders))
+    lines = [*written.loud, *make.fill(job.output.artifacts)]
+    store.write_text(job.log[0], "".join(f"{line}\n" for line in lines))
+    parts.write_chapters(written.audit, job.output.chapter)

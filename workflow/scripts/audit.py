@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from papers.evidence import audit, parts
+from papers.evidence import audit, failures, parts
 
 job = snakemake  # noqa: F821
-chapters = [chapter for path in job.input for chapter in parts.read_chapters(path)]
-audit.write(chapters, Path(job.params.tables))
+with failures.logged(job.log[0]):
+    chapters = [chapter for path in job.input for chapter in parts.read_chapters(path)]
+    audit.write(chapters, Path(job.params.tables))

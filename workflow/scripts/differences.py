@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from papers.configuration import COMMITTED
-from papers.evidence import records
+from papers.evidence import failures, records
 from papers.qp import differences
 
 job = snakemake  # noqa: F821
-names = [str(Path(path).relative_to(COMMITTED)) for path in job.input.committed]
-records.begin(job.params.folder, names, COMMITTED)
-differences.write_all(job.params.folder, *job.output)
+with failures.logged(job.log[0]):
+    names = [str(Path(path).relative_to(COMMITTED)) for path in job.input.committed]
+    records.begin(job.params.folder, names, COMMITTED)
+    differences.write_all(job.params.folder, *job.output)

@@ -1,11 +1,8 @@
-"""One raw file, from the mirror or its source, with its checksum."""
-
-import sys
+"""Get one raw file from the mirror or its source, and compare it with its checksum."""
 
 from papers import data
+from papers.evidence import failures
 
 job = snakemake  # noqa: F821
-try:
+with failures.logged(job.log[0]):
     data.fetch(data.file_entry(job.wildcards.path, "data"), "data", job.params.mirror)
-except (data.DataError, OSError) as error:
-    sys.exit(f"tilted: {error}")

@@ -1,15 +1,14 @@
-"""Raw files to one standard HDF5 file."""
+"""Read the raw files of a data set into one standard HDF5 file."""
 
-import sys
 from dataclasses import replace
 from importlib import import_module
 
 from papers import data
+from papers.evidence import failures
 
 job = snakemake  # noqa: F821
-try:
-    dataset = import_module(job.params.module).load(*job.params.names, home="data")
-except data.DataError as error:
-    sys.exit(f"tilted: {error}")
-said = {**dataset.provenance, "source": job.params.source}
-data.write_standard(replace(dataset, provenance=said), job.output[0])
+p = job.params
+with failures.logged(job.log[0]):
+    dataset = import_module(p.module).load(*p.names, home="data")
+    provenance = {**dataset.provenance, "source": p.source}
+    data.write_standard(replace(dataset, provenance=provenance), job.output[0])

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from papers.__main__ import main
-from papers.arguments import parser
+from papers.cli import main, parser
 from papers.compare import methods, report, run, table
 from papers.compare.methods import BASELINE
 from tilted import likelihoods

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from papers import data
-from papers.__main__ import main
+from papers.cli import main
 from papers.evidence import records
 from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, TOO_FEW, UNDECIDED
 from papers.evidence.verify import Selection, verify

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from papers.__main__ import main
+from papers.cli import main
 from papers.configuration import Asked
 from papers.core.study import RUN
 from papers.evidence import claims, records, repeat, slices
