@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_wine, make_moons
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import kernels
 from sklearn.model_selection import train_test_split
 
 import tilted
@@ -25,14 +26,14 @@ from tilted import (
 from tilted.estimators import diagnostics
 from tilted.estimators.diagnostics import outlier_notes
 from tilted.inference.pep import power_rule
-from tilted.kernels import Linear, Matern, SquaredExponential
+from tilted.kernels import Active, Constant, Linear, Matern, Periodic, Polynomial, SquaredExponential
 from tilted.learning import dense
 from tilted.learning import likelihood as noises
 from tilted.learning import sparse as through_points
 from tilted.learning.dense import evidence_and_gradient, infer_at
 from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
-from tilted.learning.starts import SEARCHES, places, promising, typical_distance
+from tilted.learning.starts import SEARCHES, places, promising, start_kernel, typical_distance
 from tilted.posteriors.collapsed import Regression, condition
 
 
@@ -425,6 +426,39 @@ def test_units_of_a_single_column_and_of_a_linear_kernel_make_no_difference(toy)
         for variance, inputs in ((1.0, X), (1e-20, 1e10 * X))
     )
     assert scaled == pytest.approx(usual, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Linear() + Constant(),
+        Linear() + Periodic() + SquaredExponential(),
+        Active(Polynomial(), 0) + Active(Matern(), 1),
+        kernels.DotProduct() + kernels.RBF(),
+    ],
+)
+def test_trends_far_from_the_origin_are_said(kernel):
+    """Calendar years: the search often ends where nothing is learnt of the trend."""
+    years = np.column_stack([np.arange(1960.0, 2020.0), np.arange(60) % 7, np.full(60, 9.0)])
+    with pytest.warns(UserWarning, match="^centre the inputs"):
+        start_kernel(kernel, years, ard=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        start_kernel(kernel, years - [1990, 0, 0], ard=False)
+
+
+@pytest.mark.parametrize(
+    "model", [GPRegressor(), GPClassifier(), GPPoissonRegressor(), SparseGPRegressor(n_pseudo=5)], ids=str
+)
+def test_a_centred_trend_goes_on(model):
+    years = np.arange(-30.0, 30.0)[:, None]
+    y = 0.8 * (years[:, 0] + 30.0) + np.random.default_rng(0).normal(size=60)
+    y = y > 24 if isinstance(model, GPClassifier) else np.rint(np.abs(y))
+    model = clone(model).set_params(kernel=0.01 * Linear() + Constant())
+    with pytest.warns(UserWarning, match="^centre the inputs"):
+        model.fit(years + 1990.0, y)
+    if isinstance(model, GPRegressor | SparseGPRegressor):
+        assert model.fit(years, y).predict([[70.0]]) == pytest.approx(80, abs=3)
 
 
 def test_relaxations_that_leave_the_prior_are_said(toy):
