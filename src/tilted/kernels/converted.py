@@ -60,6 +60,8 @@ def of_scikit_learn(kernel: Any) -> bool:
 
 def _converted(kernel: Any, dimension: int) -> Kernel:
     kind = type(kernel).__name__
+    if kind == "ConstantKernel" and is_kernel(kernel.constant_value):
+        return kernel.constant_value  # which scikit-learn's + and * take for a number
     if kind in ("Sum", "Product"):
         first, second = (_converted(kernel_k, dimension) for kernel_k in (kernel.k1, kernel.k2))
         return Sum(first, second) if kind == "Sum" else _product(first, second)

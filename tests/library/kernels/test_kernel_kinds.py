@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.gaussian_process import kernels as sk
 
 import tilted
@@ -216,6 +217,24 @@ def test_kernels_of_scikit_learn_are_taken_for_their_equivalents(theirs, ours):
         np.testing.assert_allclose(found.matrix(X), theirs(X), rtol=1e-12)
         np.testing.assert_allclose(found.matrix(Z, X), theirs(Z, X), rtol=1e-12)
         assert len(found.parameters()) == len(theirs.theta)
+
+
+@pytest.mark.parametrize(
+    "mixed, ours",
+    [
+        (1.3 * sk.RBF(0.8) + White(0.3), SE + White(0.3)),
+        (White(0.3) + 1.3 * sk.RBF(0.8), White(0.3) + SE),
+        (1.3 * sk.RBF(0.8) * M52, SE * M52),
+        (M52 * (1.3 * sk.RBF(0.8)), M52 * SE),
+        (Constant(1.3) * sk.RBF(0.8), SE),
+        (1.3 * sk.RBF(0.8) + FOUR + sk.WhiteKernel(0.1), SE + FOUR + White(0.1)),
+    ],
+    ids=lambda _: "",
+)
+def test_kernels_of_both_libraries_are_combined(mixed, ours):
+    assert as_kernel(mixed, 2) == ours
+    assert as_kernel(clone(mixed), 2) == ours
+    assert tilted.GPRegressor(kernel=mixed, optimise=None).fit(X, X[:, 0]).kernel_ == ours
 
 
 def test_of_one_column_periods_are_scikit_learn_s():
