@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import warnings
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import fields
 from tempfile import TemporaryFile
@@ -25,6 +26,10 @@ from tilted.numerics.chunks import in_chunks
 
 MOST_REPEATED = 10_000
 """Rows that integer weights may stand for where each is fitted as a row."""
+NORMALISED = (
+    "the weights sum to {:.3g}: a weight is a number of observations, so that all rows count as so many; "
+    "multiply normalised weights by the number of rows"
+)
 
 
 def require_numbers(values: Any, name: str) -> None:
@@ -165,8 +170,8 @@ def weighted_rows(
     """Rows [N', D], targets [N'] and weights [N'] of the rows that have one; None if all are 1.
 
     ValueError for negative weights, for such as are masked, not finite or too large (`require_moderate`), and
-    for fewer than ``least`` that are not zero. OSError where a memory-mapped ``X`` has rows without weight
-    and the disk has no room for a temporary copy of the others.
+    for fewer than ``least`` that are not zero. UserWarning for weights that sum to less. OSError where a
+    memory-mapped ``X`` has rows without weight and the disk has no room for a temporary copy of the others.
     """
     if sample_weight is None:
         return X, y, None
@@ -174,6 +179,8 @@ def weighted_rows(
     rows = weights > 0
     if np.sum(rows) < least:
         raise ValueError(f"at least {least} rows need a sample weight above zero, got {np.sum(rows)}")
+    if (total := float(np.sum(weights))) < least:
+        warnings.warn(NORMALISED.format(total), UserWarning, stacklevel=3)
     if np.all(rows):
         return X, y, none_if_ones(weights)  # as they are: they may be on a disk
     return _select_rows(X, rows), y[rows], none_if_ones(weights[rows])

@@ -83,6 +83,15 @@ def test_a_useless_model_is_said(toy):
         GPClassifier().fit(*toy)
 
 
+def test_a_class_of_which_nothing_is_learnt_is_named():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1))
+    y = np.where(X[:, 0] > 0.5, "high", np.where(rng.uniform(size=60) < 0.5, "a", "b"))
+    y[:4] = "none"
+    with pytest.warns(UserWarning, match="^class none against the rest: predictions hardly depend"):
+        GPClassifier().fit(X, y)
+
+
 def test_starts_are_where_the_evidence_has_its_peaks(moons):
     X, y, _, _ = moons
     guess = SquaredExponential(1.0, typical_distance(X))
