@@ -109,7 +109,7 @@ def _restricted(kernel: Kernel, source: Any, names: Names, fixed: tuple[str, ...
 
 def _lengthscale(kernel: Any) -> Any:
     scale = np.asarray(kernel.length_scale, dtype=float)
-    return tuple(scale.tolist()) if scale.ndim else float(scale)
+    return float(scale.item()) if scale.size == 1 else tuple(scale.tolist())
 
 
 def _rbf(kernel: Any, dimension: int) -> Kernel:

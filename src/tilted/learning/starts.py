@@ -25,7 +25,6 @@ from tilted.kernels.around import Around
 from tilted.kernels.compound import Pair, is_stationary
 from tilted.kernels.contract import require_sound, require_variance
 from tilted.kernels.converted import as_kernel
-from tilted.kernels.restricted import ends_of
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.kernels.stationary import Stationary
 from tilted.learning import averages
@@ -57,7 +56,6 @@ FARTHEST = np.log(100.0)  # in log parameters from the highest point of the grid
 SAME_PLACE = 0.05  # distance in log parameters of two ends of such climbs that are one
 ROUGHLY = Options(tolerance=0.1, max_sweeps=8, newton=False)
 RESTART_DECADES = 1.0  # restarts multiply every parameter by up to this power of ten, or divide
-AT_BOUND = "{} of the kernel is at its {} bound, {:g}, which a search that starts there hardly leaves"
 FAR_FROM_ORIGIN = 10.0  # spreads
 CENTRE = (
     "centre the inputs: this kernel depends on their origin, which is {:.0f} of their standard deviations "
@@ -158,8 +156,6 @@ def start_kernel(
         raise ValueError(
             f"the kernel's parameters must lie between {SCALES[0]:g} and {SCALES[1]:g}, got {kernel!r}"
         )
-    for name, which, end in ends_of(kernel):
-        warnings.warn(AT_BOUND.format(name, which, end), stacklevel=3)
     if (away := distance_from_origin(kernel, X[some_rows(len(X), ROWS)])) > FAR_FROM_ORIGIN:
         warnings.warn(CENTRE.format(away), stacklevel=3)
     require_sound(kernel, X)
