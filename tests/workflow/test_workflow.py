@@ -23,6 +23,7 @@ from papers.data import relaxed, standard
 from papers.evidence import records, store
 from papers.pep.records import CLASSIFICATION, REGRESSION, TOY
 from papers.pesc.records import ACCURACY
+from papers.qp.truth.records import TRUTH
 from papers.rep.records import POINTS
 
 pytestmark = pytest.mark.workflow

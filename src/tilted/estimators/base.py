@@ -144,9 +144,17 @@ class LatentFunctions(BaseEstimator):
         return self
 
     def _fitter(
-        self, X: np.ndarray, kernel: Kernel, settings: Any, rng: np.random.Generator
+        self,
+        X: np.ndarray,
+        kernel: Kernel,
+        settings: Any,
+        rng: np.random.Generator,
+        labels: np.ndarray | None = None,
     ) -> Callable[[np.ndarray], LatentModel]:
-        """Return the function that fits a latent function to targets [N]; each subclass has its own."""
+        """Return the function that fits a latent function to targets [N]; each subclass has its own.
+
+        ``labels`` [N] are the classes, all of which random parts of the rows have to contain.
+        """
         raise NotImplementedError
 
     def _merge_rows(
@@ -219,9 +227,11 @@ class LatentFunctions(BaseEstimator):
             replace(cast(Any, model), status=with_notes(model.status, *each))
             for model, each in zip(models, notes, strict=True)
         ]
-        for note in dict.fromkeys(
-            [*(note for each in notes for note in each), *diagnostics.unused_parameters(self)]
-        ):
+        for note in dict.fromkeys(note for each in notes for note in each):
+            of = [name for name, each in zip(names, notes, strict=True) if note in each]
+            named = "" if len(of) == len(models) else f"{', '.join(of)}: "
+            warnings.warn(f"{named}{note}", UserWarning, stacklevel=3)
+        for note in diagnostics.unused_parameters(self):
             warnings.warn(note, UserWarning, stacklevel=3)
         self.mean_ = models[0].mean if single else np.array([model.mean for model in models])
         self.kernel_ = models[0].kernel if single else [model.kernel for model in models]
@@ -384,7 +394,12 @@ class DenseEstimator(LatentFunctions):
     penalty: float = 0.1
 
     def _fitter(
-        self, X: np.ndarray, kernel: Kernel, settings: Any, rng: np.random.Generator
+        self,
+        X: np.ndarray,
+        kernel: Kernel,
+        settings: Any,
+        rng: np.random.Generator,
+        labels: np.ndarray | None = None,
     ) -> Callable[[np.ndarray], LatentModel]:
         stratified = isinstance(self, ClassifierMixin)
         return lambda y: dense.fit_dense(X, y, kernel, settings, rng, stratified)

@@ -128,10 +128,6 @@ class PassSettings:
             watch=self.watch,
         )
 
-    def some(self, rows: int, rng: np.random.Generator) -> np.ndarray:
-        """The rows, of so many, that the kernel is learned from: a batch of them, by chance."""
-        return np.sort(rng.permutation(rows)[: self.batch])
-
 
 def fit_batched(
     X: np.ndarray,

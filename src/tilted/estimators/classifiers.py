@@ -135,7 +135,7 @@ class Classifier(ScoreMixin, ClassifierMixin, LatentFunctions):
         """The latent functions, of two classes one, and what a warning calls their fits."""
         positive = [1] if len(classes) == 2 else list(range(len(classes)))
         settings = self._settings.of(self, 0.0, likelihood=self._likelihood(), weights=weights)
-        fit_one = self._fitter(X, kernel, settings, rng)
+        fit_one = self._fitter(X, kernel, settings, rng, labels)
         models = [fit_one(np.where(labels == c, 1.0, -1.0)) for c in positive]
         return models, [f"class {classes[c]!s} against the rest" for c in positive]
 
@@ -374,7 +374,8 @@ class SparseGPClassifier(Classifier, PseudoInputs):
     likelihood : {"probit", "logit", "noisy-step"} or Likelihood
     kernel, ard : see `GPClassifier`
     n_pseudo : int
-        M; fewer where there are fewer distinct inputs. They start at a random part of the inputs.
+        M; fewer where there are fewer distinct inputs. They start at a random part of the inputs, some of
+        every class.
     pseudo_inputs : array-like [M, D], optional
         To start from instead.
     move_pseudo_inputs : bool
@@ -393,8 +394,8 @@ class SparseGPClassifier(Classifier, PseudoInputs):
         Added to the diagonal of Kuu, in units of its mean; part of the model.
     batch_size : int, optional
         Rows looked at at once, of as many as there may be, memory-mapped ones too: the kernel is learned from
-        so many of them, taken by chance, and the posterior is that of all rows, by passes over them in memory
-        of the order of a batch. More rows may come later (`partial_fit`).
+        so many of them, taken by chance from every class. The posterior is that of all rows, by passes over
+        them in memory of the order of a batch. More rows may come later (`partial_fit`).
     n_jobs : int, optional
         Batches at once, by joblib's backend. The numbers are the same.
     verbose : bool

@@ -46,10 +46,7 @@ NOTHING = (
     "predictions hardly depend on the inputs (f varies by less than a thousandth of its noise among them): "
     "nothing was learnt; look for targets that are all alike, wild values, other units, another kernel"
 )
-DROWNED = (
-    "the jitter on Kuu, {:.1e}, may add as much to the variance of f, beside noise of {:.1e}: take less; "
-    "where a linear kernel is far from 0, as with years, centre the inputs"
-)
+DROWNED = "the jitter on Kuu, {:.1e}, may add as much to the variance of f, beside noise of {:.1e}: take less"
 AT_BOUND = "a parameter of the kernel ended at the lower bound of the search"
 RELAXED = (
     "{} of {} relaxations are the largest that are searched: sites hardly move from where they start, at the "

@@ -16,6 +16,7 @@ from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
 from tilted.inference.result import Inference, Status
 from tilted.kernels.compound import free_parameters_of
+from tilted.kernels.restricted import off_bounds
 from tilted.learning import dense as hyperparameters
 from tilted.learning.dense import Problem
 from tilted.learning.priors import LogNormal
@@ -228,7 +229,7 @@ def fit_joint(
         inference = hyperparameters.infer_at(problem, kernel)
         model, note = JointModel(problem, kernel, inference, inference.status), ""  # type: ignore[arg-type]
     else:
-        starts = [kernel]
+        starts = [kernel := off_bounds(kernel)]
         if settings.guessed:
             rows = among_sorted(labels, PART)
             roughly = replace(ROUGHLY, deadline=options.deadline)

@@ -16,6 +16,7 @@ from tilted.inference.options import Options, require_whole
 from tilted.inference.pep import SMALLEST
 from tilted.inference.result import Inference, StateT, Status
 from tilted.inference.rule import Rule
+from tilted.kernels.restricted import off_bounds
 from tilted.kernels.stationary import Stationary
 from tilted.learning.priors import WEAK, LogNormal
 from tilted.learning.search import Search
@@ -190,7 +191,7 @@ class Settings:
         self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, kernel: Kernel, rng: np.random.Generator
     ) -> list[Kernel]:
         """Return the starts of searches: ``kernel``, or promising kernels about a guess; and restarts."""
-        first = [kernel]
+        first = [kernel := off_bounds(kernel)]
         if self.guessed and isinstance(kernel, Stationary):
             first = promising(X, y, likelihood, self.mean, kernel, self.weights, self.deadline)
         return first + around(kernel, self.n_restarts, rng)

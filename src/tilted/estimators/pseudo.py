@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators import sparse, validation
@@ -21,11 +20,11 @@ from tilted.estimators.validation import weighted_rows
 from tilted.inference.options import require_whole
 from tilted.learning.starts import require_moderate, with_notes
 from tilted.likelihoods.gaussian import GaussianNoise
+from tilted.numerics.chunks import by_class
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
 
-ONE_CLASS = "the rows that the kernel is learned from have one class only: take a larger batch_size"
 NEEDS_BATCHES = "partial_fit needs batch_size: of the first rows at most so many determine the kernel"
 
 LATER = {"batch_size", "n_jobs", "verbose", "max_time", "random_state"}
@@ -34,6 +33,10 @@ LATER = {"batch_size", "n_jobs", "verbose", "max_time", "random_state"}
 UNSEEN = (
     "most of these rows have no correlation above 0.001 with a pseudo-input, which the first rows chose: "
     "predictions there are the prior's; shuffle rows, or fit anew"
+)
+FEW = (
+    "there are {} pseudo-inputs where n_pseudo={}: they and the kernel are those of the first rows, which "
+    "were too few; begin with more rows"
 )
 NOT_BATCHED = "this was fitted without batch_size, which partial_fit cannot go on from: fit it again"
 
@@ -70,11 +73,6 @@ class PseudoInputs(LatentFunctions):
         """Parameters that later rows cannot change."""
         return {name: value for name, value in self.get_params(deep=False).items() if name not in LATER}
 
-    def _start(self, X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Rows that the kernel is learned from, and pseudo-inputs [M, D] from which."""
-        rows = self._pass_settings().some(len(X), rng) if self._batched else np.arange(len(X))
-        return rows, sparse.pseudo_inputs_of(self.pseudo_inputs, X[rows], self.n_pseudo, rng)
-
     @property
     def pseudo_inputs_(self) -> np.ndarray | list[np.ndarray]:
         """Pseudo-inputs [M, D] as fitted; a list of C for C > 2 classes."""
@@ -92,17 +90,25 @@ class PseudoInputs(LatentFunctions):
         )
 
     def _fitter(
-        self, X: np.ndarray, kernel: Kernel, settings: Any, rng: np.random.Generator
+        self,
+        X: np.ndarray,
+        kernel: Kernel,
+        settings: Any,
+        rng: np.random.Generator,
+        labels: np.ndarray | None = None,
     ) -> Callable[[np.ndarray], LatentModel]:
-        rows, Z = self._start(X, rng)
+        rows = np.arange(len(X))
+        if self._batched:  # a batch of them, by chance
+            how, order = self._pass_settings(), rng.permutation(len(X))
+            rows = by_class(order, None if labels is None else labels[order], how.batch)
+        few, of_rows = X[rows], None if labels is None else labels[rows]
+        Z = sparse.pseudo_inputs_of(self.pseudo_inputs, few, self.n_pseudo, rng, of_rows)
         gaussian = isinstance(settings.likelihood, GaussianNoise)
         fit: Any = sparse.fit_collapsed if gaussian else sparse.fit_sparse
 
         def fit_targets(y: np.ndarray) -> LatentModel:
-            if isinstance(self, ClassifierMixin) and np.ptp(y[rows]) == 0 and settings.optimise is not None:
-                raise ValueError(ONE_CLASS)
-            model = fit(X[rows], y[rows], kernel, Z, settings.of_rows(rows), rng)
-            return fit_batched(X, y, model, rows, settings, self._pass_settings()) if self._batched else model
+            model = fit(few, y[rows], kernel, Z, settings.of_rows(rows), rng)
+            return fit_batched(X, y, model, rows, settings, how) if self._batched else model
 
         return fit_targets
 
@@ -117,6 +123,8 @@ class PseudoInputs(LatentFunctions):
         if changed := [name for name in then if not validation.equal_values(then[name], now[name])]:
             changes = ", ".join(f"{name}={now[name]!r}, was {then[name]!r}" for name in changed)
             raise ValueError(f"partial_fit goes on as fitted, fit anew for other parameters: {changes}")
+        if self.pseudo_inputs is None and (few := len(cast(Any, self.models_[0].Z))) < self.n_pseudo:
+            warnings.warn(FEW.format(few, self.n_pseudo), UserWarning, stacklevel=3)
         inputs, targets = self._rows(X, y, reset=False, **how)
         require_moderate("X", inputs)
         return weighted_rows(inputs, targets, sample_weight, least=1)

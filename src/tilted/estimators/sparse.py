@@ -26,7 +26,7 @@ from tilted.learning.site_starts import first_sites
 from tilted.learning.starts import RESTART_DECADES, best_of, units_of, with_notes
 from tilted.likelihoods.contract import as_floats
 from tilted.likelihoods.gaussian import GaussianNoise
-from tilted.numerics.chunks import in_chunks
+from tilted.numerics.chunks import by_class, in_chunks
 from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.posteriors.collapsed import Collapsed, Regression, condition, energy_and_gradient
 from tilted.posteriors.dense import Dense
@@ -85,9 +85,15 @@ class SparseSettings(Settings):
 
 
 def pseudo_inputs_of(
-    pseudo_inputs: ArrayLike | None, X: np.ndarray, number: int, rng: np.random.Generator
+    pseudo_inputs: ArrayLike | None,
+    X: np.ndarray,
+    number: int,
+    rng: np.random.Generator,
+    labels: np.ndarray | None = None,
 ) -> np.ndarray:
     """Pseudo-inputs [M, D]: those given, or a random part of the distinct rows of ``X`` [N, D].
+
+    Rows of every class of ``labels`` [N] are among these (`by_class`).
 
     Raises
     ------
@@ -96,8 +102,9 @@ def pseudo_inputs_of(
     """
     if pseudo_inputs is None:
         require_whole("n_pseudo", number, 1)
-        distinct = np.unique(X, axis=0)
-        return distinct[np.sort(rng.permutation(len(distinct))[:number])]
+        distinct, rows = np.unique(X, axis=0, return_index=True)
+        order = rng.permutation(len(distinct))
+        return distinct[by_class(order, None if labels is None else labels[rows[order]], number)]
     Z = as_floats(pseudo_inputs, "pseudo_inputs")
     if Z.ndim != 2 or Z.shape[1] != X.shape[1] or len(Z) == 0:
         raise ValueError(f"pseudo_inputs must be a matrix [M, {X.shape[1]}], got shape {Z.shape}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import warnings
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import fields
 from tempfile import TemporaryFile
@@ -14,45 +15,47 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from tilted.inference.rule import LARGEST_WEIGHT
 from tilted.learning.starts import require_moderate
-from tilted.likelihoods.contract import alike_as_floats, names_of, require_unmasked
+from tilted.likelihoods.contract import (
+    alike_as_floats,
+    columns_of,
+    names_of,
+    require_no_times,
+    require_unmasked,
+)
 from tilted.numerics.chunks import in_chunks
 
 MOST_REPEATED = 10_000
 """Rows that integer weights may stand for where each is fitted as a row."""
-TIMES = ("m", "M")
-"""Kinds of NumPy's types that would be read as so many nanoseconds, or microseconds, or days."""
+NORMALISED = (
+    "the weights sum to {:.3g}: a weight is a number of observations, so that all rows count as so many; "
+    "multiply normalised weights by the number of rows"
+)
 
 
 def require_numbers(values: Any, name: str) -> None:
-    """ValueError for masked cells, and for dates and spans of time, of an array or a frame's column.
+    """ValueError for masked cells, texts, and times, of an array or a frame's column.
 
     Also for columns of one name, and for whole numbers of which floats make fewer.
     """
     require_unmasked(values, name)
     require_array(values, name)
     names_of(values)  # refuses two of one name
-    columns, types = getattr(values, "columns", None), getattr(values, "dtypes", None)
-    if columns is None or types is None:
-        columns, types = [None], [getattr(values, "dtype", None)]
-    for column, type_ in zip(columns, types, strict=True):
+    for column, cells in columns_of(values):
         where = name if column is None else f"{name}, column {column!r},"
-        kind = getattr(type_, "kind", "O")
-        if kind in TIMES:
-            raise ValueError(f"{where} has times ({type_}): give numbers, such as days since the first")
-        if kind in "OTUS":
-            require_no_text(values if column is None else values[column], where)
-        if kind in "iuO" and alike_as_floats(values if column is None else values[column]):
+        require_no_times(cells, where)
+        require_no_text(cells, where)
+        if alike_as_floats(cells):
             raise ValueError(
                 f"{where} has whole numbers that are alike as floats: leave it out, or subtract one of them"
             )
 
 
-def require_no_text(values: Any, where: str) -> None:
-    """ValueError with the row of the first text that is no number, among cells [N] or [N, D] of objects."""
-    if getattr(values, "dtype", None) is None:  # a list or tuple, which scikit-learn reads
+def require_no_text(cells: np.ndarray, where: str) -> None:
+    """ValueError with the row of the first text that is no number, among cells [N] or [N, D]."""
+    if cells.dtype.kind not in "OTUS" or not cells.ndim:
         return
-    for row, cells in enumerate(np.asarray(values, dtype=object)):
-        for cell in np.ravel(cells):
+    for row, of_row in enumerate(cells):
+        for cell in np.ravel(of_row):
             if isinstance(cell, str | bytes) and not _is_number(cell):
                 place = f"{str(cell)!r} at row {row}"
                 raise ValueError(f"{where} has text, {place}: give numbers, a column a category")
@@ -75,16 +78,13 @@ def require_array(values: object, name: str) -> None:
 
 
 def require_present(y: object) -> None:
-    """ValueError with the row of the first missing cell of pandas, or among objects: None, NaN, NaT or NA."""
-    frame: Any = y
+    """ValueError with the row of the first missing cell: None, NaN, NaT or NA."""
     require_array(y, "y")
-    if hasattr(y, "isna"):
-        missing = np.ravel(np.asarray(frame.isna(), dtype=bool))
-    elif isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.dtype.kind in "OT"):
-        cells = np.asarray(y, dtype=object)
-        missing = np.array([_missing(cell) for cell in cells] if cells.ndim == 1 else [], dtype=bool)
-    else:
+    column = _column(y)
+    cells = np.asarray(column, dtype=None if hasattr(column, "dtype") else object)
+    if cells.ndim != 1:
         return
+    missing = np.array([_missing(cell) for cell in cells]) if cells.dtype.kind in "OT" else cells != cells
     if np.any(missing):
         raise ValueError(f"y has a missing value at row {int(np.argmax(missing))}")
 
@@ -98,24 +98,25 @@ def validated(estimator: Any, X: object, *y: object, **how: Any) -> Any:
 
 
 def to_numpy(y: Any) -> Any:
-    """Targets of pandas' own types (nullable, categories, arrow) as NumPy has them, StringDType as objects.
+    """Targets of a data frame's column as NumPy has them, StringDType as objects; lists as they are.
 
-    scikit-learn would take truth values and whole numbers among them for floats.
+    scikit-learn would take truth values and whole numbers among pandas' own types for floats.
     """
     y = _column(y)
     type_ = getattr(y, "dtype", None)
-    if getattr(type_, "kind", "") == "T":
-        return y.astype(object)
+    if type_ is None:
+        return y
     type_ = getattr(getattr(type_, "categories", None), "dtype", type_)
-    plain = getattr(type_, "numpy_dtype", type_)
-    if hasattr(y, "isna") and isinstance(plain, np.dtype) and plain.kind in "biuf":
+    plain = getattr(type_, "numpy_dtype", None)  # of pandas' nullable types
+    if isinstance(plain, np.dtype) and plain.kind in "biuf":
         return np.asarray(y, dtype=plain)
-    return y
+    cells = np.asarray(y)
+    return cells.astype(object) if cells.dtype.kind == "T" else cells
 
 
 def _column(y: Any) -> Any:
     """The column of a frame of one; others as they are."""
-    return y.iloc[:, 0] if getattr(y, "columns", None) is not None and np.shape(y)[1:] == (1,) else y
+    return y[y.columns[0]] if getattr(y, "columns", None) is not None and np.shape(y)[1:] == (1,) else y
 
 
 def category_order(y: object) -> list[Any] | None:
@@ -169,8 +170,8 @@ def weighted_rows(
     """Rows [N', D], targets [N'] and weights [N'] of the rows that have one; None if all are 1.
 
     ValueError for negative weights, for such as are masked, not finite or too large (`require_moderate`), and
-    for fewer than ``least`` that are not zero. OSError where a memory-mapped ``X`` has rows without weight
-    and the disk has no room for a temporary copy of the others.
+    for fewer than ``least`` that are not zero. UserWarning for weights that sum to less. OSError where a
+    memory-mapped ``X`` has rows without weight and the disk has no room for a temporary copy of the others.
     """
     if sample_weight is None:
         return X, y, None
@@ -178,6 +179,8 @@ def weighted_rows(
     rows = weights > 0
     if np.sum(rows) < least:
         raise ValueError(f"at least {least} rows need a sample weight above zero, got {np.sum(rows)}")
+    if (total := float(np.sum(weights))) < least:
+        warnings.warn(NORMALISED.format(total), UserWarning, stacklevel=3)
     if np.all(rows):
         return X, y, none_if_ones(weights)  # as they are: they may be on a disk
     return _select_rows(X, rows), y[rows], none_if_ones(weights[rows])

@@ -60,6 +60,8 @@ def of_scikit_learn(kernel: Any) -> bool:
 
 def _converted(kernel: Any, dimension: int) -> Kernel:
     kind = type(kernel).__name__
+    if kind == "ConstantKernel" and is_kernel(kernel.constant_value):
+        return kernel.constant_value  # which scikit-learn's + and * take for a number
     if kind in ("Sum", "Product"):
         first, second = (_converted(kernel_k, dimension) for kernel_k in (kernel.k1, kernel.k2))
         return Sum(first, second) if kind == "Sum" else _product(first, second)
@@ -107,7 +109,7 @@ def _restricted(kernel: Kernel, source: Any, names: Names, fixed: tuple[str, ...
 
 def _lengthscale(kernel: Any) -> Any:
     scale = np.asarray(kernel.length_scale, dtype=float)
-    return tuple(scale.tolist()) if scale.ndim else float(scale)
+    return float(scale.item()) if scale.size == 1 else tuple(scale.tolist())
 
 
 def _rbf(kernel: Any, dimension: int) -> Kernel:

@@ -11,7 +11,7 @@ so that every search keeps to the bounds without knowing of them, and ends next 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 FIXED = "fixed"
 NEAR = 1e-3
+INSIDE = 0.01  # of the logarithmic distance between two bounds, from which a search starts
+FARTHEST = 1e20
 EPSILON = float(np.finfo(float).eps)
 Bounds = Mapping[str, tuple[float, float] | str]
 
@@ -37,12 +39,13 @@ class Restricted(Around):
     kernel : Kernel
         One with parameters of its own; of a sum or a product restrict the parts.
     bounds : mapping, optional
-        Names of parameters -> (low, high), or "fixed"; of every lengthscale of ARD alike. None fixes all.
+        Names of parameters -> (low, high), or "fixed"; of every lengthscale of ARD alike. None fixes all. A
+        low of 0 or an infinite high is no bound: in its place is one that is `FARTHEST` times as far.
 
     Raises
     ------
     ValueError
-        For what is no such kernel, names it does not have, bounds that are not 0 < low < high, and values
+        For what is no such kernel, names it does not have, bounds that are not 0 <= low < high, and values
         that do not lie between theirs.
 
     Examples
@@ -59,6 +62,8 @@ class Restricted(Around):
         if not (is_kernel(self.kernel) and is_dataclass(self.kernel)):
             raise ValueError(f"only kernels can be restricted, got {self.kernel!r}")
         names = self._names()
+        if not (self.bounds is None or isinstance(self.bounds, Mapping)):
+            raise ValueError(f"bounds are a mapping of names to (low, high) or 'fixed', got {self.bounds!r}")
         bounds = dict.fromkeys(names, FIXED) if self.bounds is None else dict(self.bounds)
         for name, bound in bounds.items():
             if name not in names:
@@ -67,13 +72,17 @@ class Restricted(Around):
                 )
             if isinstance(bound, str) and bound == FIXED:
                 continue
-            low, high = (float(end) for end in bound)
-            if not 0 < low < high < np.inf:
-                raise ValueError(f"bounds are 0 < low < high, or 'fixed', got {name}={bound!r}")
-            bounds[name] = low, high
+            try:
+                low, high = (float(end) for end in bound)
+            except (TypeError, ValueError):
+                low = high = np.nan
+            if not 0 <= low < high:
+                raise ValueError(f"bounds are 0 <= low < high, or 'fixed', got {name}={bound!r}")
+            farthest = min(high, 1.0) / FARTHEST, max(low, 1.0) * FARTHEST
+            bounds[name] = low or farthest[0], high if high < np.inf else farthest[1]
         object.__setattr__(self, "bounds", bounds)
         for value, (name, bound) in zip(self.kernel.parameters(), self._each(), strict=True):
-            if isinstance(bound, tuple) and not bound[0] < value < bound[1]:
+            if isinstance(bound, tuple) and not bound[0] <= value <= bound[1]:
                 raise ValueError(f"{name} must lie between its bounds {bound}, got {value:g}")
 
     def __hash__(self) -> int:
@@ -94,20 +103,31 @@ class Restricted(Around):
         values, slopes = free_parameters_of(self.kernel)
         return values[self._spans()[0]], self._pulled_back(slopes)
 
+    def _shares(self) -> np.ndarray:
+        """Return where each parameter of the kernel is between its bounds, in logarithms; NaN without any."""
+        bounds = [bound if isinstance(bound, tuple) else (np.nan, np.nan) for _, bound in self._each()]
+        low, high = np.log(np.array(bounds)).T
+        return (np.log(self.kernel.parameters()) - low) / (high - low)
+
     def at_bounds(self) -> list[tuple[str, str, float]]:
         """Parameters within `NEAR` of a bound, of the logarithmic distance between the two.
 
         Names, "lower" or "upper", and that bound.
         """
         ends = []
-        for value, (name, bound) in zip(self.kernel.parameters(), self._each(), strict=True):
-            if not isinstance(bound, tuple):
-                continue
-            low, high = np.log(bound)
-            share = (np.log(value) - low) / (high - low)
+        for share, (name, bound) in zip(self._shares(), self._each(), strict=True):
             if min(share, 1.0 - share) < NEAR:
                 ends.append((name, "lower", bound[0]) if share < 0.5 else (name, "upper", bound[1]))
         return ends
+
+    def off_bounds(self) -> Self:
+        """Return the kernel with parameters at least `INSIDE` from bounds, which a search hardly leaves."""
+        values, shares = self.kernel.parameters(), self._shares()
+        for i, (share, (_, bound)) in enumerate(zip(shares, self._each(), strict=True)):
+            if min(share, 1.0 - share) < NEAR:
+                low, high = np.log(bound)
+                values[i] = np.exp(low + (high - low) * np.clip(share, INSIDE, 1.0 - INSIDE))
+        return replace(self, kernel=self.kernel.with_parameters(values))
 
     def with_parameters(self, values: np.ndarray) -> Self:
         free, low, high = self._spans()
@@ -157,3 +177,13 @@ def ends_of(kernel: Kernel) -> list[tuple[str, str, float]]:
         return own
     inner_kernels = (getattr(kernel, field.name) for field in fields(kernel))
     return own + [end for inner in inner_kernels if is_kernel(inner) for end in ends_of(inner)]
+
+
+def off_bounds(kernel: Kernel) -> Kernel:
+    """`Restricted.off_bounds` of a kernel and of all its parts."""
+    if isinstance(kernel, Restricted):
+        return kernel.off_bounds()
+    if not ends_of(kernel):
+        return kernel
+    inner_kernels = {field.name: getattr(kernel, field.name) for field in fields(kernel)}  # type: ignore[arg-type]
+    return replace(kernel, **{n: off_bounds(k) for n, k in inner_kernels.items() if is_kernel(k)})  # type: ignore[type-var]

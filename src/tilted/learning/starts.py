@@ -21,9 +21,10 @@ from tilted.inference.ep import EP
 from tilted.inference.options import Options
 from tilted.inference.result import Status
 from tilted.inference.rule import LARGEST_WEIGHT, weighted
+from tilted.kernels.around import Around
+from tilted.kernels.compound import Pair, is_stationary
 from tilted.kernels.contract import require_sound, require_variance
 from tilted.kernels.converted import as_kernel
-from tilted.kernels.restricted import ends_of
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.kernels.stationary import Stationary
 from tilted.learning import averages
@@ -55,7 +56,11 @@ FARTHEST = np.log(100.0)  # in log parameters from the highest point of the grid
 SAME_PLACE = 0.05  # distance in log parameters of two ends of such climbs that are one
 ROUGHLY = Options(tolerance=0.1, max_sweeps=8, newton=False)
 RESTART_DECADES = 1.0  # restarts multiply every parameter by up to this power of ten, or divide
-AT_BOUND = "{} of the kernel is at its {} bound, {:g}, which a search that starts there hardly leaves"
+FAR_FROM_ORIGIN = 10.0  # spreads
+CENTRE = (
+    "centre the inputs: this kernel depends on their origin, which is {:.0f} of their standard deviations "
+    "away, and a search from there often misses a trend (of calendar years, for example)"
+)
 NO_LENGTHSCALE = "needs a kernel with a lengthscale of its own (kernels.stationary)"  # as a sum has not
 
 
@@ -151,8 +156,8 @@ def start_kernel(
         raise ValueError(
             f"the kernel's parameters must lie between {SCALES[0]:g} and {SCALES[1]:g}, got {kernel!r}"
         )
-    for name, which, end in ends_of(kernel):
-        warnings.warn(AT_BOUND.format(name, which, end), stacklevel=3)
+    if (away := distance_from_origin(kernel, X[some_rows(len(X), ROWS)])) > FAR_FROM_ORIGIN:
+        warnings.warn(CENTRE.format(away), stacklevel=3)
     require_sound(kernel, X)
     if varied:
         require_variance(kernel, X)
@@ -161,6 +166,22 @@ def start_kernel(
     if not isinstance(kernel, Stationary):
         raise ValueError(f"ard {NO_LENGTHSCALE}, got {kernel!r}")
     return kernel if kernel.ard else replace(kernel, lengthscale=(kernel.lengthscale,) * D)
+
+
+def distance_from_origin(kernel: Kernel, X: np.ndarray) -> float:
+    """Return how many spreads inputs [N, D] are from 0, in the column where they are most.
+
+    Of columns that vary, and that a part of ``kernel`` sees whose variance depends on the place; else 0.
+    """
+    if is_stationary(kernel):
+        return 0.0
+    if isinstance(kernel, Pair):
+        return max(distance_from_origin(part, X) for part in (kernel.first, kernel.second))
+    if isinstance(kernel, Around):
+        return distance_from_origin(kernel.kernel, kernel._inner_inputs(X))
+    spreads = X.std(axis=0)
+    away = np.abs(X.mean(axis=0))[spreads > 0] / spreads[spreads > 0]
+    return float(np.max(away, initial=0.0))
 
 
 def start_variance(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, Protocol, Self
+from datetime import date, time, timedelta
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -134,8 +135,30 @@ def require_unmasked(values: object, name: str) -> None:
         raise ValueError(f"{name} has masked values")
 
 
+TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
+
+
+def columns_of(values: Any) -> list[tuple[Any, np.ndarray]]:
+    """Return the name and the cells [N] of every column of a data frame, of any library.
+
+    Of anything else, which has no columns with names, return None and all cells.
+    """
+    names = getattr(values, "columns", None)
+    if names is None:
+        return [(None, np.asarray(values))]
+    return [(name, np.asarray(values[name])) for name in names]
+
+
+def require_no_times(cells: np.ndarray, where: str) -> None:
+    """Raise ValueError for dates and spans of time, which NumPy would read as counts of some unit."""
+    kinds = {type(cell) for cell in cells.flat if isinstance(cell, TIMES)} if cells.dtype.kind == "O" else ()
+    if kinds or cells.dtype.kind in "mM":
+        name = cells.dtype if not kinds else kinds.pop().__name__
+        raise ValueError(f"{where} has times ({name}): give numbers, such as days since the first")
+
+
 def names_of(X: object) -> tuple[str, ...] | None:
-    """Names of the columns of a data frame; None where there are none, or not all are text.
+    """Return the names of the columns of a data frame; None where there are none, or not all are text.
 
     ValueError for a name that two columns have.
     """
@@ -186,9 +209,12 @@ def as_floats(values: np.typing.ArrayLike, name: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        If they are not numeric, complex, of unequal lengths, or masked, and for whole ones `alike_as_floats`.
+        If they are not numeric, times, complex, of unequal lengths, or masked, and for whole ones
+        `alike_as_floats`.
     """
     require_unmasked(values, name)
+    for _, cells in columns_of(values):
+        require_no_times(cells, name)
     try:
         values = np.asarray(values)
         if np.iscomplexobj(values):

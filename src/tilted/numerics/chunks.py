@@ -3,6 +3,7 @@
 import numpy as np
 
 CHUNK = 4096
+LEAST = 10  # rows of a class in a random part
 
 
 def in_chunks(rows: np.ndarray) -> list[np.ndarray]:
@@ -22,3 +23,18 @@ def among_sorted(y: np.ndarray, most: int) -> np.ndarray:
     """Numbers of at most ``most`` rows, evenly spaced among sorted targets [N], equal ones by one chance."""
     order = np.random.default_rng(0).permutation(len(y))
     return order[np.argsort(y[order], kind="stable")][:: -(-len(y) // most)]
+
+
+def by_class(order: np.ndarray, labels: np.ndarray | None, most: int) -> np.ndarray:
+    """Return the first ``most`` of row numbers ``order`` [n], ascending; some of every class among them.
+
+    ``labels`` [n] are the classes of the rows in that order. Ten rows of each class come first, or as many as
+    fit, so that a random part has rare classes too.
+    """
+    if labels is not None:
+        least = max(1, min(LEAST, most // len(np.unique(labels))))
+        early = np.zeros(len(order), dtype=bool)
+        for label in np.unique(labels):
+            early[np.flatnonzero(labels == label)[:least]] = True
+        order = np.concatenate([order[early], order[~early]])
+    return np.sort(order[:most])

@@ -190,8 +190,6 @@ def test_what_cannot_be_said_of_batches_is_refused():
         SparseGPRegressor(batch_size=0.5).fit(X, REALS)
     with pytest.raises(ValueError, match="not with batch_size"):
         SparseGPClassifier(batch_size=100, correction="cheap").fit(X, LABELS)
-    with pytest.raises(ValueError, match="one class only"):
-        SparseGPClassifier(batch_size=2).fit(X, np.arange(N) == 7)
 
 
 def test_batches_of_any_size_end_at_the_same_posterior():
@@ -354,5 +352,25 @@ def test_a_kernel_that_is_kept_needs_no_rows_of_both_classes():
     batched = SparseGPClassifier(batch_size=100, random_state=0, **KEPT).fit(X, rare)
     assert batched.status_.converged
     np.testing.assert_allclose(batched.predict_proba(NEW), of_all.predict_proba(NEW), atol=1e-3)
-    with pytest.raises(ValueError, match="one class only: take a larger batch_size"):
-        SparseGPClassifier(batch_size=100, random_state=0, n_pseudo=5).fit(X, rare)
+
+
+@pytest.mark.parametrize("seed, classes", [(0, 2), (1, 3)])
+def test_a_rare_class_is_learned_from_whatever_the_chance(seed, classes):
+    """Ten rows of 2,000: half a row of a batch."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(2000, 2))
+    y = (rows[:, 0] + rng.normal(size=2000) > 0).astype(int) if classes == 3 else np.zeros(2000, int)
+    y[:10], rows[:10] = 2, rng.normal(size=(10, 2)) / 10 + 2
+    model = SparseGPClassifier(n_pseudo=20, batch_size=100, search=SHORT, random_state=seed).fit(rows, y)
+    rare = model.predict_proba(rows)[:, -1]
+    assert np.min(rare[:10]) > 10 * np.mean(rare[10:])
+
+
+def test_later_rows_add_no_pseudo_inputs_which_is_said():
+    model = SparseGPRegressor(n_pseudo=40, batch_size=1000).partial_fit(X[:8], REALS[:8])
+    with pytest.warns(UserWarning, match="there are 8 pseudo-inputs where n_pseudo=40"):
+        model.partial_fit(X[8:], REALS[8:])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SparseGPRegressor(n_pseudo=40, batch_size=1000, search=SHORT).fit(X[:500], REALS[:500])
+        assert model.partial_fit(X[500:], REALS[500:]).score(X, REALS) > 0.9

@@ -57,3 +57,19 @@ def test_draws_of_classes():
     np.testing.assert_allclose(many.std(axis=2), std, rtol=0.1)
     with pytest.raises(ValueError, match="n_samples"):
         two.sample_latent(X, 0)
+
+
+@pytest.mark.parametrize("columns, rows, slope, noise", [(1, 30, 6.0, 1e-3), (3, 100, 0.5, 1e-4)])
+def test_draws_of_a_nearly_exact_regression(columns, rows, slope, noise):
+    """Rounding has the size of the prior variance, which is a million times the posterior's."""
+    rng = np.random.default_rng(0)
+    inputs, at = (np.linspace(0, 1, number)[:, None] for number in (rows, 100))
+    if columns == 3:
+        inputs, at = rng.uniform(size=(rows, 3)), rng.uniform(size=(100, 3))
+    y = np.sin(slope * inputs.sum(axis=1)) + noise * rng.normal(size=rows)
+    model = GPRegressor().fit(inputs, y)
+    for draw, predict in ((model.sample_latent, model.predict_latent), (model.sample_y, model.predict)):
+        mean, std = predict(at, return_std=True)
+        draws = draw(at, 4000)
+        np.testing.assert_allclose(draws.std(axis=1), std, rtol=0.06)
+        assert np.max(np.abs(draws.mean(axis=1) - mean) / std) < 5.0 / np.sqrt(4000)

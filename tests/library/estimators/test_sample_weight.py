@@ -1,6 +1,7 @@
 """Weights of rows and classes in the estimators."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -191,6 +192,19 @@ def test_cross_validation_weighs_fits_and_scores():
 def test_weights_that_cannot_be_are_refused(model, weights, message):
     with pytest.raises(ValueError, match=message):
         model.fit(X, LABELS, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    "model, y", [(GPRegressor(), REALS), (GPClassifier(), THREE), (SparseGPRegressor(n_pseudo=5), REALS)]
+)
+def test_normalised_weights_are_said(model, y):
+    """They count as one observation, of which nothing is learnt."""
+    model = clone(model).set_params(optimise=None)
+    with pytest.warns(UserWarning, match="^the weights sum to 1: a weight is a number of observations"):
+        model.fit(X, y, sample_weight=np.full(N, 1.0 / N))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        model.fit(X, y, sample_weight=np.full(N, 0.5))
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, np.nan])

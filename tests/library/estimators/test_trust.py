@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_wine, make_moons
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import kernels
 from sklearn.model_selection import train_test_split
 
 import tilted
@@ -23,12 +24,12 @@ from tilted import (
 )
 from tilted.estimators import diagnostics
 from tilted.inference.pep import power_rule
-from tilted.kernels import Matern, SquaredExponential
+from tilted.kernels import Active, Constant, Linear, Matern, Periodic, Polynomial, SquaredExponential
 from tilted.learning import sparse as through_points
 from tilted.learning.dense import evidence_and_gradient, infer_at
 from tilted.learning.priors import LogNormal
 from tilted.learning.search import Search
-from tilted.learning.starts import SEARCHES, promising, typical_distance
+from tilted.learning.starts import SEARCHES, promising, start_kernel, typical_distance
 from tilted.posteriors.collapsed import Regression, condition
 
 
@@ -76,6 +77,15 @@ def test_a_useless_model_is_said(toy):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         GPClassifier().fit(*toy)
+
+
+def test_a_class_of_which_nothing_is_learnt_is_named():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1))
+    y = np.where(X[:, 0] > 0.5, "high", np.where(rng.uniform(size=60) < 0.5, "a", "b"))
+    y[:4] = "none"
+    with pytest.warns(UserWarning, match="^class none against the rest: predictions hardly depend"):
+        GPClassifier().fit(X, y)
 
 
 def test_starts_are_where_the_evidence_has_its_peaks(moons):
@@ -300,6 +310,39 @@ def test_units_of_the_inputs_make_no_difference(unit, toy):
         usual = model.fit(X, targets).log_evidence_
         scaled = model.fit(unit * X, targets)
         assert scaled.log_evidence_ == pytest.approx(usual, abs=1e-6) and scaled.status_.converged
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Linear() + Constant(),
+        Linear() + Periodic() + SquaredExponential(),
+        Active(Polynomial(), 0) + Active(Matern(), 1),
+        kernels.DotProduct() + kernels.RBF(),
+    ],
+)
+def test_trends_far_from_the_origin_are_said(kernel):
+    """Calendar years: the search often ends where nothing is learnt of the trend."""
+    years = np.column_stack([np.arange(1960.0, 2020.0), np.arange(60) % 7, np.full(60, 9.0)])
+    with pytest.warns(UserWarning, match="^centre the inputs"):
+        start_kernel(kernel, years, ard=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        start_kernel(kernel, years - [1990, 0, 0], ard=False)
+
+
+@pytest.mark.parametrize(
+    "model", [GPRegressor(), GPClassifier(), GPPoissonRegressor(), SparseGPRegressor(n_pseudo=5)], ids=str
+)
+def test_a_centred_trend_goes_on(model):
+    years = np.arange(-30.0, 30.0)[:, None]
+    y = 0.8 * (years[:, 0] + 30.0) + np.random.default_rng(0).normal(size=60)
+    y = y > 24 if isinstance(model, GPClassifier) else np.rint(np.abs(y))
+    model = clone(model).set_params(kernel=0.01 * Linear() + Constant())
+    with pytest.warns(UserWarning, match="^centre the inputs"):
+        model.fit(years + 1990.0, y)
+    if isinstance(model, GPRegressor | SparseGPRegressor):
+        assert model.fit(years, y).predict([[70.0]]) == pytest.approx(80, abs=3)
 
 
 def test_relaxations_that_leave_the_prior_are_said(toy):

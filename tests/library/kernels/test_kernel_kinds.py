@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.gaussian_process import kernels as sk
 
 import tilted
@@ -28,6 +29,7 @@ from tilted.kernels import (
 )
 from tilted.kernels.compound import noise_of
 from tilted.kernels.converted import as_kernel
+from tilted.kernels.restricted import off_bounds
 from tilted.kernels.stationary import squared_distances
 from tilted.learning.search import Search
 from tilted.posteriors.full import FullRegression
@@ -37,6 +39,8 @@ X, Z = RNG.normal(size=(14, 2)), RNG.normal(size=(5, 2))
 SE, ARD = SquaredExponential(1.3, 0.8), SquaredExponential(0.7, (0.6, 1.9))
 M32, M52 = Matern(1.3, 0.8), Matern(0.7, (0.6, 1.9), 2.5)
 FOUR = SE + Constant(0.4) * M52 + White(0.3)
+DAYS = np.linspace(0.0, 15.0, 40)[:, None]
+SLOW = np.sin(DAYS[:, 0] / 3.0) + 0.1 * RNG.normal(size=40)
 NOISY = (SE + White(0.2)) * (Constant(0.9) + White(0.5))
 # kernel, the same of scikit-learn; a kernel without an entry here fails test_every_kernel_is_tested
 EXAMPLES = {
@@ -174,6 +178,9 @@ EQUIVALENTS = [
     (sk.DotProduct(0.7), Restricted(Linear(1.0)) + Constant(0.7**2)),
     (sk.DotProduct(0.0, "fixed") * sk.ConstantKernel(0.4), Linear(0.4)),
     (sk.RBF(0.8) * sk.RBF(2.0), None),
+    (sk.ConstantKernel(0.1, (1e-5, np.inf)) * sk.DotProduct(0.1) ** 2, None),
+    (1.3 * sk.RBF(0.8, (0, 10.0)), Restricted(SE, {"lengthscale": (0, 10.0)})),
+    (1.3 * sk.RBF([0.8]), SE),
     *(
         (kernel, None)
         for kernel in (FIXED * sk.RBF(0.8) * 1.3, 1.3 * (FIXED * sk.RBF(0.8)), FIXED * FIXED * SCALE)
@@ -197,6 +204,24 @@ def test_kernels_of_scikit_learn_are_taken_for_their_equivalents(theirs, ours):
         np.testing.assert_allclose(found.matrix(X), theirs(X), rtol=1e-12)
         np.testing.assert_allclose(found.matrix(Z, X), theirs(Z, X), rtol=1e-12)
         assert len(found.parameters()) == len(theirs.theta)
+
+
+@pytest.mark.parametrize(
+    "mixed, ours",
+    [
+        (1.3 * sk.RBF(0.8) + White(0.3), SE + White(0.3)),
+        (White(0.3) + 1.3 * sk.RBF(0.8), White(0.3) + SE),
+        (1.3 * sk.RBF(0.8) * M52, SE * M52),
+        (M52 * (1.3 * sk.RBF(0.8)), M52 * SE),
+        (Constant(1.3) * sk.RBF(0.8), SE),
+        (1.3 * sk.RBF(0.8) + FOUR + sk.WhiteKernel(0.1), SE + FOUR + White(0.1)),
+    ],
+    ids=lambda _: "",
+)
+def test_kernels_of_both_libraries_are_combined(mixed, ours):
+    assert as_kernel(mixed, 2) == ours
+    assert as_kernel(clone(mixed), 2) == ours
+    assert tilted.GPRegressor(kernel=mixed, optimise=None).fit(X, X[:, 0]).kernel_ == ours
 
 
 def test_of_one_column_periods_are_scikit_learn_s():
@@ -256,13 +281,24 @@ def test_however_far_a_search_goes_it_ends_between_the_bounds(u, bounds):
     assert again == pytest.approx(found.kernel.lengthscale, rel=1e-14)
 
 
-@pytest.mark.parametrize("end, which", [(0.01, "lower"), (10.0, "upper")])
-def test_a_start_at_a_bound_is_said(end, which):
-    within = Restricted(SquaredExponential(1.0, 1.0), {"lengthscale": (0.01, 10.0)})
-    start = within.with_parameters(np.array([1.0, 1e18 if end > 1 else 1e-18])) + White(0.1)
-    said = f"lengthscale of the kernel is at its {which} bound, {end:g}, which a search"
-    with pytest.warns(UserWarning, match=said):
-        tilted.GPRegressor(kernel=start, search=Search(max_iterations=1)).fit(X, X[:, 0])
+@pytest.mark.parametrize("start", [0.5, 50.0])
+def test_a_search_may_start_at_a_bound(start):
+    """Where the coordinate of the search has no slope; what is kept stays there."""
+    kernel = sk.ConstantKernel(1.0) * sk.RBF(start, (0.5, 50.0)) + sk.WhiteKernel(0.1)
+    kept = tilted.GPRegressor(kernel=kernel, optimise=None).fit(DAYS, SLOW)
+    assert kept.kernel_.first.kernel.lengthscale == start
+    found = tilted.GPRegressor(kernel=kernel).fit(DAYS, SLOW)
+    free = tilted.GPRegressor(kernel=SE + White(0.1)).fit(DAYS, SLOW)
+    assert found.kernel_.first.kernel.lengthscale == pytest.approx(free.kernel_.first.lengthscale, rel=1e-2)
+    period = sk.ExpSineSquared(1.0, 1.0, periodicity_bounds=(1.0, 10.0))
+    assert off_bounds(as_kernel(period, 1)).kernel.period == pytest.approx(10.0**0.01)
+
+
+@pytest.mark.parametrize("bounds", [(0, np.inf), (0, 50.0), (0.1, np.inf)])
+def test_a_bound_that_is_0_or_infinite_is_none(bounds):
+    kernel = Restricted(SE, {"lengthscale": bounds})
+    free, wide = (tilted.GPRegressor(kernel=k).fit(DAYS, SLOW).kernel_ for k in (SE, kernel))
+    assert wide.kernel.lengthscale == pytest.approx(free.lengthscale, rel=1e-2)
 
 
 def test_a_kernel_without_free_parameters_is_kept(toy):
@@ -321,7 +357,12 @@ def test_numbers_are_factors_of_the_variance(factor):
             lambda: Restricted(SE, {"period": "fixed"}),
             "no parameter 'period' of .*; it has variance, lengthscale",
         ),
-        (lambda: Restricted(SE, {"variance": (2.0, 1.0)}), "bounds are 0 < low < high"),
+        (lambda: Restricted(SE, {"variance": (2.0, 1.0)}), "bounds are 0 <= low < high"),
+        (lambda: Restricted(SE, {"variance": 2.0}), "bounds are 0 <= low < high.*variance=2.0"),
+        (lambda: Restricted(SE, {"variance": (1,)}), "bounds are 0 <= low < high"),
+        (lambda: Restricted(SE, {"variance": (1, None)}), "bounds are 0 <= low < high"),
+        (lambda: Restricted(SE, {"variance": "Fixed"}), "bounds are 0 <= low < high.*'Fixed'"),
+        (lambda: Restricted(SE, (0.1, 10.0)), "bounds are a mapping of names"),
         (lambda: Restricted(SE + SE), "restrict .*, not Sum of it"),
         (lambda: White(0.1) * Linear(), "noise has one variance everywhere"),
         (lambda: (Linear() + White(0.1)) * (Linear() + SE), "noise has one variance everywhere"),
