@@ -109,7 +109,7 @@ CORES = argument("--cores", type=at_least(1), default=os.cpu_count() or 1, help=
 
 @verb(
     "is it true?",
-    "repeat a sample of what is behind a claim, figure, table or paper, with a receipt",
+    "repeat rows behind a claim, figure or paper, with a receipt",
     "PEP5",
     argument("names", nargs="*", metavar="NAME", help="PEP5, REP-figure4, Table1:Glass, qp, all"),
     argument("--list", action="store_true", help="print every name"),

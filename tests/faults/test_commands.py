@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 import papers
-from papers.cli import main
-from papers.reproduce import fits
 
 HERE = Path(papers.__file__).parents[2]
 
@@ -84,42 +82,12 @@ class Interrupting:
         raise KeyboardInterrupt
 
 
-def test_an_interrupted_reproduction_ends_snakemake(tmp_path, monkeypatch):
-    """Else it would go on alone, and the next one would find its lock."""
-    monkeypatch.setattr(fits, "STEPS", Interrupting())
-    code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
-    with pytest.raises(KeyboardInterrupt):
-        fits._run([sys.executable, "-c", code], tmp_path / "log")
-    assert not alive((tmp_path / "log").read_text(encoding="utf-8").strip())
-
-
 def alive(process):
     try:
         status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     except OSError:
         return False
     return "State:\tZ" not in status
-
-
-def test_only_an_interrupted_reproduction_goes_on(tmp_path, monkeypatch):
-    """With other packages, say, a second `--fresh` made nothing, and its receipt named them."""
-    from papers.reproduce import command
-
-    folder = tmp_path / "pesc1,share=0.001"
-    made, seen = folder / "fits/data/fits/x.jsonl.gz", []
-
-    def reproduced(*_):
-        seen.append(made.exists())
-        made.parent.mkdir(parents=True, exist_ok=True)
-        made.touch()
-        if len(seen) == 1:
-            raise KeyboardInterrupt
-        return []
-
-    monkeypatch.setattr(command, "reproduced", reproduced)
-    again = ["reproduce", "PESC1", "--fresh", "--share", "0.001", "--output", str(tmp_path)]
-    assert [main(again) for _ in range(3)] == [130, 0, 0]
-    assert seen == [False, True, False] and (folder / "receipt.json").exists()
 
 
 FOLD = ("records", "--fits", "data/fits", "--records")

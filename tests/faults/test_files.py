@@ -10,8 +10,6 @@ import sys
 
 import pytest
 
-from papers.evidence import files, store
-
 LIMIT = 4096  # bytes a file may have, in a child process
 NOISE = "import random; noise = random.Random(0).randbytes(100_000)"
 WRITERS = {
@@ -107,25 +105,6 @@ def lines():
     time.sleep(60)
 store.write_records(sys.argv[1], lines())
 """
-
-
-def test_what_a_killed_writer_leaves_is_swept_and_a_living_ones_is_not(tmp_path):
-    target = store.write_records(tmp_path / "deep" / "x.gz", [{"x": 1}])
-    before = target.read_bytes()
-    writers = [
-        subprocess.Popen([sys.executable, "-c", KILLED, str(target)], stdout=subprocess.PIPE)
-        for _ in range(2)
-    ]
-    for writer in writers:
-        assert writer.stdout.readline() == b"writing\n"
-    assert len(list(target.parent.iterdir())) == 3
-    writers[0].kill()
-    writers[0].communicate()
-    assert files.sweep(tmp_path) == []  # the other lives
-    writers[1].kill()
-    writers[1].communicate()
-    assert len(files.sweep(tmp_path, tmp_path / "nonesuch")) == 2
-    assert list(target.parent.iterdir()) == [target] and target.read_bytes() == before
 
 
 ARTIFACTS = ("tables/tiny/*", "figures/tiny/as-released/*")

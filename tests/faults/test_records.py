@@ -64,12 +64,3 @@ def test_any_damage_of_any_committed_record_is_named(repository, tmp_path):
         assert records.content(tmp_path, name) == whole
     assert found == 10 * len(listed) > 200
     assert records.damaged(tmp_path) == []
-
-
-@pytest.mark.parametrize("folder", ["results", "figures"])
-def test_somebody_elses_results_are_not_replaced_by_a_reproduction(folder, tmp_path, capsys):
-    kept = tmp_path / "pesc1" / folder / "mine.csv"
-    kept.parent.mkdir(parents=True)
-    kept.write_text("x\n", encoding="utf-8")
-    assert main(["reproduce", "PESC1", "--output", str(tmp_path)]) == 2
-    assert "is not of a run of this command" in capsys.readouterr().err and kept.exists()

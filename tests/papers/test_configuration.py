@@ -10,10 +10,9 @@ import yaml
 
 from papers import configuration
 from papers.evidence import files
-from papers.evidence.provenance import closure
 from papers.evidence.slices import Slice
 from papers.pep import regression
-from papers.pep.reads import lacking
+from papers.pep.jobs import lacking
 from papers.pep.records import power
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,7 +103,7 @@ def test_every_file_of_printed_numbers_is_some_papers():
 
 def test_table_1_asks_for_a_job_a_method_and_block_of_seeds():
     found = asked(FOLDERS + QP)
-    fits = [path.removeprefix("data/fits/qp/as-released/") for path in found.paths("compact")]
+    fits = [path.removeprefix("data/fits/qp/as-released/") for path in found.paths()]
     assert fits == [
         "wine13/ep-000-000.jsonl.gz",
         "wine13/qp-000-000.jsonl.gz",
@@ -115,14 +114,14 @@ def test_table_1_asks_for_a_job_a_method_and_block_of_seeds():
     assert qp.files == {**ep.files, "start": ep.path, "table": "data/lookup/probit.table"}
     assert (ep.fits, found.jobs["data/fits/qp/as-released/coal/ep-000-001.jsonl.gz"].fits) == (10, 2)
     assert ep.choices["method"]["rule"] == "ep" and qp.choices["method"]["start"] == "ep-tune"
-    assert found.files("compact") == ["qp/as-released.csv.gz", "qp/variances.csv.gz"]
+    assert found.files() == ["qp/as-released.csv.gz", "qp/variances.csv.gz"]
     assert "figure1a" in str(found.figures) and "paired" in str(found.figures)
 
 
 def test_a_method_brings_the_one_it_starts_from_which_is_not_recorded():
     found = asked(FOLDERS + QP.replace("[ep, qp]", "[qp]"))
-    starts = [path for path, job in found.jobs.items() if "/ep-" in path and not job.record]
-    assert len(starts) == 3 and len(found.paths("compact")) == 3
+    starts = [path for path, job in found.jobs.items() if "/ep-" in path and not job.keep]
+    assert len(starts) == 3 and len(found.paths()) == 3
 
 
 def test_recorded_jobs_are_reused_when_asked_and_only_whole_ones():
@@ -136,9 +135,9 @@ def test_recorded_jobs_are_reused_when_asked_and_only_whole_ones():
     rows = {"coal": {"seeds": 201, "block": 100}}
     config = {**kept, "qp": {"as-released": {"methods": ["ep"], "rows": rows}}, "reuse": True}
     asked = configuration.asked(config)
-    assert asked.paths("compact") == ["data/fits/qp/as-released/coal/ep-200-200.jsonl.gz"]
+    assert asked.paths() == ["data/fits/qp/as-released/coal/ep-200-200.jsonl.gz"]
     assert "data/fits/qp/as-released/coal/ep-000-099.jsonl.gz" in asked.jobs
-    assert len(configuration.asked({**config, "reuse": False}).paths("compact")) == 3
+    assert len(configuration.asked({**config, "reuse": False}).paths()) == 3
     with pytest.raises(ValueError, match="reuse: .*keep_records"):
         configuration.asked({**config, "tables": "t", "figures": "f", "keep_records": False})
 
@@ -241,7 +240,7 @@ def test_a_block_is_whole_if_all_that_its_job_writes_is_there_of_every_unit():
         assert Slice(object(), {"method": ["vb", "vb-released"], "seed": seeds}).is_whole(frame, 2) is whole
     assert not Slice(object(), {"split": ["1"]}).is_whole(pd.DataFrame({"split": ["0"]}), 0)
     jobs = configuration.asked(files.read_yaml(ROOT / "config" / "paper.yaml")).jobs.values()
-    lines = {job.path: made for job, made in configuration.made(jobs, {})}
+    lines = {job.path: job.keys[0] for job in jobs if job.keys}
     path = "data/fits/qp/{}/wine12/{}.jsonl.gz"
     assert lines[path.format("as-released", "vb-joint-000-049")].where["method"] == [
         "vb-joint",
@@ -253,7 +252,7 @@ def test_a_block_is_whole_if_all_that_its_job_writes_is_there_of_every_unit():
 
 def test_regressions_under_both_protocols():
     found = asked(FOLDERS + PEP.replace("  two:\n", "  two:\n    protocols: [as-described, converged]\n"))
-    paths = [path for path in found.paths("regression_records") if "/two/" in path]
+    paths = [path for path in found.paths("pep") if "/two/" in path]
     assert paths == [
         "data/fits/pep/two/wine_red/00-00.jsonl.gz",
         "data/fits/pep/two/converged/wine_red/00-00.jsonl.gz",
@@ -289,7 +288,7 @@ def test_grids_of_power_ep():
     assert classes[5].parameters["grid"]["protocol"] == "corrected"
     assert classes[0].choices == {} and set(classes[5].choices) == {"search"} and two.choices == {}
     files = ["pep/regression.csv.gz", "pep/classification.csv.gz", "pep/toy.csv"]
-    assert found.files(*found.records_of("pep")) == files and found.records_of("qp") == []
+    assert found.files("pep") == files and found.files("qp") == []
     assert found.tables == [f"pep{name}" for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")] + [
         f"pep_classification{protocol}{name}"
         for protocol in ("", "_corrected")
@@ -329,19 +328,23 @@ def test_relaxed_ep_chooses_before_it_fits():
     assert chosen_on[f"{folder}/boundary/0.2.jsonl.gz"] == f"{folder}/choices/blobs-0.2/000.jsonl.gz"
     data = [job for job in found.jobs.values() if "data" in job.inputs]
     assert {job.files["data"] for job in data} == {f"data/standard/relaxed/{n}.h5" for n in ("heart", "pima")}
-    assert found.files(*found.records) == [
-        f"rep/{name}.csv.gz" for name in ("fits", "curves", "choices", "points", "boundary")
+    assert found.files() == [
+        f"rep/{name}.csv.gz" for name in ("points", "fits", "curves", "choices", "boundary")
     ]
 
 
 def test_the_study_of_tables_needs_fits_which_it_does_not_record():
     found = asked(f"{FOLDERS}lookup:{LOOKUP}")
-    effects = found.paths("lookup_study")
-    assert len(effects) == 12 and found.files("lookup_study") == ["qp/lookup.csv", "qp/lookup_effect.csv"]
+    errors, *effects = found.paths()
+    assert (
+        "errors" in errors
+        and len(effects) == 12
+        and found.files() == ["qp/lookup.csv", "qp/lookup_effect.csv"]
+    )
     for path in effects:
         needed = found.jobs[path].files
         start = found.jobs[needed["records"]]
-        assert start.record == "" and start.path.endswith("/ep-000-003.jsonl.gz")
+        assert not start.keep and start.path.endswith("/ep-000-003.jsonl.gz")
         assert needed["data"] == start.files["data"] and needed["table"] == "data/lookup/probit.table"
     assert found.tables == found.figures == []
 
@@ -349,19 +352,17 @@ def test_the_study_of_tables_needs_fits_which_it_does_not_record():
 def test_differences_are_compared_with_the_records_of_their_protocols():
     found = of_file("differences")
     assert found.bases == [f"qp/{name}.csv.gz" for name in ("as-released", "corrected")]
-    assert all("+" in job.parameters["protocol"] for job in found.jobs.values() if job.record)
-    assert found.files("differences") == ["qp/differences.csv.gz"]
+    assert all("+" in job.parameters["protocol"] for job in found.kept())
+    assert found.files() == ["qp/differences.csv.gz"]
 
 
 def test_every_job_has_a_place_in_the_lists(everything):
-    """Its record, or it is needed by others or a target of its own; no two make one file."""
+    """It has rows, or is needed by others; no two make one file."""
     for path, job in everything.jobs.items():
         assert path == job.path and job.part
-        assert not job.record or path in everything.paths(job.record)
-    for name in everything.records:
-        assert {everything.jobs[path].record for path in everything.paths(name)} == {name}
+        assert not (job.keep and job.keys) or path in everything.paths()
     papers = ("qp", "pep", "rep", "pesc")
-    assert [n for paper in papers for n in everything.records_of(paper)] == list(everything.records)
+    assert [path for paper in papers for path in everything.paths(paper)] == everything.paths()
 
 
 COUNTS = {
@@ -372,7 +373,7 @@ COUNTS = {
     "rep_points 42, rep_picture 4, pesc_accuracy 4, pesc_searches 20",
     "pep-middle": "pep_regression 48, pep_classification 52, pep_exact 3, pep_digits 12",
     "pep-converged": "pep_regression 220, pep_classification 120",
-    "lookup": "qp_fit 12, qp_lookup_table 1, qp_lookup_effect 12",
+    "lookup": "qp_fit 12, qp_lookup_table 1, qp_lookup_errors 1, qp_lookup_effect 12",
     "differences": "qp_fit 530, qp_lookup_table 1",
 }
 
@@ -393,59 +394,6 @@ def test_the_preview_needs_no_raw_file():
 
 
 # --- what an edit touches
-
-
-def touched(found, module):
-    """Kinds of jobs, and records, whose code an edit of a module changes."""
-    kinds = {job.kind for job in found.jobs.values() if module in closure(*job.modules, fits=True)}
-    return kinds | {name for name, record in found.records.items() if module in closure(*record.modules)}
-
-
-USES = {
-    "papers.data.relaxed": "rep_choice rep_fit rep_own rep_picture",
-    "papers.qp.fits": "qp_fit qp_truth qp_nearer qp_lookup_effect",
-    "papers.qp.lookup.paper_table": "qp_lookup_effect",
-    "tilted.bayesopt.loop": "pesc_searches",
-    "tilted.bayesopt.nfcpd": "pesc_accuracy pesc_searches",
-    "tilted.inference.qp": "qp_fit qp_truth qp_nearer qp_lookup_effect",
-    "tilted.learning.minibatch": "pep_digits",
-    "tilted.learning.sparse": "pep_classification pep_digits",
-    "papers.evidence.merge": "",
-    "papers.evidence.style": "",
-}
-"""Module -> kinds of jobs whose code it is part of."""
-
-
-@pytest.mark.parametrize("module", USES)
-def test_an_edit_touches_what_uses_it(everything, module):
-    assert {k for k in touched(everything, module) if k in counts(everything)} == set(USES[module].split())
-
-
-def test_records_are_made_again_when_their_folding_changes(everything):
-    names = set(everything.records)
-    assert touched(everything, "papers.evidence.merge") >= names
-    for paper in ("qp", "pep", "rep", "pesc"):  # where the studies are that something is folded into
-        ours = {name for name, job in everything.records.items() if any(paper in m for m in job.modules)}
-        assert ours - {"truth_record"} <= touched(everything, f"papers.{paper}.records")
-    assert "compact" in touched(everything, "papers.qp.collect")
-    assert not touched(everything, "papers.qp.collect") & (names - {"compact", "differences", "truth_record"})
-
-
-def test_edits_of_a_rule_or_likelihood_touch_its_fits_alone():
-    found = asked(FOLDERS + QP.replace("[ep, qp]", "[ep, qp, vb, vb-joint]"))
-    for module, methods, rows in [
-        ("tilted.inference.qp", {"qp"}, {"wine13", "coal"}),
-        ("tilted.inference.vb", {"vb"}, {"wine13", "coal"}),
-        ("tilted.inference.vb_joint", {"vb-joint"}, {"wine13", "coal"}),
-        ("tilted.projections.table", {"qp"}, {"wine13"}),
-        ("tilted.likelihoods.poisson", {"ep", "qp", "vb", "vb-joint"}, {"coal"}),
-    ]:
-        fits = [
-            job.parameters
-            for job in found.jobs.values()
-            if job.kind == "qp_fit" and module in closure(*job.modules, fits=True)
-        ]
-        assert {fit["method"] for fit in fits} == methods and {fit["dataset"] for fit in fits} == rows, module
 
 
 def test_an_edit_of_a_grid_touches_its_jobs_alone():

@@ -33,19 +33,18 @@ def made(tmp_path, config, *paths):
     return found
 
 
-def folded(tmp_path, found, name, *paths):
-    """Fold files into a record; the folder of records."""
-    record, folder = found.records[name], tmp_path / "results"
-    given = [str(tmp_path / path) for path in paths]
-    jobs.named(record.function)(given, folder, **record.parameters)
-    assert records.wrong(folder) == []
+def joined(tmp_path, *paths):
+    """Join files to the tables of a folder; the folder."""
+    folder = tmp_path / "results"
+    records.collect([tmp_path / path for path in paths], folder)
+    assert records.damaged(folder) == []
     return folder
 
 
 def test_a_search_becomes_lines_of_regret(tmp_path):
     path = "data/fits/pesc/searches/5/gp-0.jsonl.gz"
     found = made(tmp_path, {"pesc": {"searches": {"repeats": 1, "evaluations": 5}}}, path)
-    frame = records.load(REGRET, folded(tmp_path, found, "pesc_searches_record", path))
+    frame = records.load(REGRET, joined(tmp_path, path))
     assert len(frame) == 3 == found.jobs[path].fits and set(frame["evaluations"]) == {5}
 
 
@@ -57,9 +56,9 @@ def test_a_training_becomes_measurements(tmp_path, mirror, monkeypatch):
     monkeypatch.setenv("TILTED_DATA_MIRROR", str(mirror))
     path = "data/fits/mnist/2/alpha0.5-m4-seed0.jsonl.gz"
     grid = {"alphas": [0.5], "m": [4], "seeds": 1, "steps": 2}
-    found = made(tmp_path, {"mnist": {"one": grid, "two": grid}}, path)
+    made(tmp_path, {"mnist": {"one": grid, "two": grid}}, path)
     assert len((tmp_path / f"{path}.log").read_text(encoding="utf-8").splitlines()) == 2
-    frame = records.load(DIGITS, folded(tmp_path, found, "mnist_record", path))
+    frame = records.load(DIGITS, joined(tmp_path, path))
     assert frame["step"].tolist() == [1, 2] and set(frame["outcome"]) == {"ok"}
     assert 0.05 < frame["error"].iloc[-1] < 0.5 and -0.69 < frame["log_likelihood"].iloc[-1] < -0.2
 
@@ -86,10 +85,10 @@ def test_relaxed_fits_and_pictures_use_the_parameters_that_were_chosen(tmp_path)
     fits, exact, boundary = (
         f"data/fits/rep/{name}.jsonl.gz" for name in ("fits/blobs-0.1/000-000", "exact/0.1", "boundary/0.1")
     )
-    found = made(tmp_path, RELAXED, fits, exact, boundary)
-    folder = folded(tmp_path, found, "relaxed_fits_record", fits)
-    folded(tmp_path, found, "relaxed_exact_record", exact)
-    folded(tmp_path, found, "relaxed_boundary_record", boundary)
+    made(tmp_path, RELAXED, fits, exact, boundary)
+    folder = joined(tmp_path, fits)
+    joined(tmp_path, exact)
+    joined(tmp_path, boundary)
     (fit,) = records.load(FITS, folder).to_dict("records")
     assert (fit["method"], fit["lengthscale"], fit["chosen_on"], fit["outcome"]) == (
         "ep",
@@ -112,9 +111,9 @@ def test_parameters_chosen_for_another_set_are_refused(tmp_path, line):
 @pytest.mark.slow
 def test_parameters_are_chosen_by_cross_validation(tmp_path):
     fits = "data/fits/rep/fits/blobs-0.1/000-000.jsonl.gz"
-    found = made(tmp_path, RELAXED, CHOICES, fits)
-    folder = folded(tmp_path, found, "relaxed_choices_record", CHOICES)
-    folded(tmp_path, found, "relaxed_fits_record", fits)
+    made(tmp_path, RELAXED, CHOICES, fits)
+    folder = joined(tmp_path, CHOICES)
+    joined(tmp_path, fits)
     assert len(records.load(FITS, folder)) > 3
 
 
@@ -167,7 +166,7 @@ def test_a_job_asks_for_the_data_and_the_start_of_its_protocol():
                 choices = protocols.block(name, task_of(dataset))
             except ValueError:  # changes nothing for these
                 continue
-            job = jobs_of_qp._fit(name, dataset, "ep", 0, 0, "")
+            job = jobs_of_qp._fit(name, dataset, "ep", 0, 0)
             assert job.files["data"] == f"data/standard/{choices['variant']}/{dataset}.h5"
             variants.add(choices["variant"])
     assert len(variants) > 1
@@ -198,8 +197,9 @@ def test_the_study_of_tables_from_fits_to_its_records(tmp_path):
     effect = "data/lookup/effect/as-released/coal.jsonl.gz"
     ep = "data/fits/qp/as-released/coal/ep-000-000.jsonl.gz"
     wanted = {"lookup": {"table": {"counts": [2]}, "study": study}}
-    found = made(tmp_path, wanted, "data/lookup/probit.table", ep, effect)
-    folder = folded(tmp_path, found, "lookup_study", effect)
+    errors = "data/lookup/errors/10.jsonl.gz"
+    made(tmp_path, wanted, "data/lookup/probit.table", ep, effect, errors)
+    folder = joined(tmp_path, effect, errors)
     assert set(records.load(LOOKUP_EFFECT, folder)["dataset"]) == {"coal"}
     assert set(records.load(LOOKUP_ERRORS, folder)["y"]) == {1, 2}
 

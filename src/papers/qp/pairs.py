@@ -116,7 +116,7 @@ def fits_of(records: Iterable[Mapping[str, Any]]) -> dict[str, Fit]:
     return {
         record["method"]: Fit(record["hyperparameters"], np.asarray(record["latent_variance"], dtype=float))
         for record in records
-        if record["latent_variance"] is not None
+        if record.get("latent_variance") is not None
     }
 
 

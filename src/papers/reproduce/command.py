@@ -36,7 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Return 0 if nothing failed, 1 if something did."""
     if arguments.list or not arguments.names:
         if arguments.fresh or arguments.dry_run:
-            raise ValueError("which one? for example: tilted reproduce PEP5 (--list prints every name)")
+            option = "--fresh" if arguments.fresh else "--dry-run"
+            raise ValueError(f"{option} needs a name before it: tilted reproduce PEP5 {option}")
         print("\n".join(f"{name:20} {_title(of_name)}" for name, of_name in names.known().items()))
         return 0
     if not records.sums(RESULTS):

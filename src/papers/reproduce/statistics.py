@@ -99,17 +99,27 @@ def _of_claim(target: Target, pairs: Pairs) -> Iterator[Statistic]:
         with tempfile.TemporaryDirectory() as folder:
             records.put(folder, {study: frame.to_dict("records") for study, frame in frames.items()})
             found = findings(target, Path(folder))
-        sides.append({(one.protocol, line.row, line.quantity): line for one in found for line in _lines(one)})
+        sides.append(_by_name(found))
     record, repeated = sides
     for name in record.keys() & repeated.keys():
         line, again = record[name], repeated[name]
         if math.isfinite(line.effect) and math.isfinite(again.effect):
             half = (line.sample.high - line.sample.low) / 2
             allowed = max(SMALL * max(1.0, abs(line.effect)), half if math.isfinite(half) else 0.0)
-            protocol, row, quantity = name
+            protocol, row, quantity, _ = name
             yield Statistic(
                 f"{protocol}, {row}: {quantity} ({line.unit})", again.effect, line.effect, allowed
             )
+
+
+def _by_name(found: list[Finding]) -> dict[tuple[str, str, str, int], Line]:
+    """Return the lines of the deciding blocks by protocol, row, quantity and a number among equal ones."""
+    named: dict[tuple[str, str, str, int], Line] = {}
+    for finding in found:
+        for line in _lines(finding):
+            name = finding.protocol, line.row, line.quantity
+            named[*name, sum(other[:3] == name for other in named)] = line
+    return named
 
 
 def _lines(finding: Finding) -> list[Line]:

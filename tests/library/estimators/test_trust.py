@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_wine, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import kernels

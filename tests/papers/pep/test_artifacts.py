@@ -71,10 +71,10 @@ def test_every_file_is_written_and_every_figure_has_a_caption(written, frame):
     assert drawn == set(OF_REGRESSIONS)
     assert set(OF_REGRESSIONS) < set(artifacts.CAPTIONS)
     assert [line.split(": ")[:2] for line in found.loud] == [
-        ["NEVER SAMPLED", study.file] for study in (REGRESSION, TOY)
+        ["NEVER REPEATED", study.file] for study in (REGRESSION, TOY)
     ]
     page = (folder / "tables" / "pep.md").read_text(encoding="utf-8")
-    assert f"{len(frame)} lines made" in page
+    assert f"{len(frame)} rows made" in page
     assert page.index("## Fits that failed") < page.index(f"## {toy.HEADING}") and "\n\n\n" not in page
 
 

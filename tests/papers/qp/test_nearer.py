@@ -81,7 +81,7 @@ def test_records_of_a_split():
     made = {record["method"]: record for record in nearer.run(dataset, 0, 2, kernel)}
     assert tuple(made) == nearer.METHODS
     for record in made.values():
-        (fit,), latents = nearer.fit_line(record), nearer.latent_lines(record)
+        fit, latents = nearer.fit_line(record), nearer.latent_lines(record)
         assert tuple(fit) == nearer.FIT_COLUMNS and tuple(latents[0]) == nearer.LATENT_COLUMNS
         assert [line["point"] for line in latents] == list(range(len(latents)))
         assert fit["trusted"] and all(line["trusted"] for line in latents)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from papers.evidence import records, store
-from papers.rep.records import BOUNDARY, CHOICES, CURVES, EPSILONS, EXACT, FITS, POINTS, fold_fits
+from papers.rep.records import BOUNDARY, CHOICES, CURVES, EPSILONS, EXACT, FITS, POINTS
 
 STAMP = {"commit": "aa", "version": "1", "protocol": "", "environment": "numpy 2", "date": "2026-01-02"}
 LATER = {"run": {**STAMP, "date": "2026-01-03"}}
@@ -83,17 +83,14 @@ BAYES = {
 
 @pytest.fixture
 def fold(tmp_path):
-    """Function: fold lines of a study into a folder; what changed, by the record's file."""
+    """Function: join lines of a study to the tables of a folder; what changed, by file."""
     made = iter(range(1000))
 
-    def run(study, *lines, keep=True):
-        path = tmp_path / f"{next(made)}.jsonl.gz"
+    def run(study, *lines):
+        name = study.file.removeprefix("rep/").removesuffix(".csv.gz")
+        path = tmp_path / f"data/fits/rep/{name}/{next(made)}.jsonl.gz"
         store.write_records(path, [{"run": STAMP, **line} for line in lines])
-        if study is FITS:
-            if not keep:
-                records.begin(tmp_path / "results", [FITS.file, CURVES.file])
-            return fold_fits([path], tmp_path / "results")
-        return {study.file: records.fold_in(study, [path], tmp_path / "results")}
+        return records.collect([path], tmp_path / "results")
 
     return run
 
@@ -111,51 +108,11 @@ def content(tmp_path):
     return lambda: {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def counts(change):
-    return change.added, change.replaced, change.kept, change.outdated
-
-
-def test_fits_are_kept_and_replaced_and_a_later_day_wins(fold, had):
-    assert counts(fold(FITS, FIT, {**FIT, "split": 1})[FITS.file]) == (2, 0, 0, 0)
-    changes = fold(FITS, {**FIT, **LATER, "error": 0.25}, {**FIT, "split": 2})
-    assert counts(changes[FITS.file]) == (1, 1, 1, 0)
-    earlier = {**FIT, **EARLIER, "error": 0.5}
-    changes = fold(FITS, earlier, {**earlier, "split": 3})
-    assert counts(changes[FITS.file]) == (1, 0, 3, 1)
-    fits = had(FITS)
-    assert fits["split"].tolist() == [0, 1, 2, 3]
-    np.testing.assert_allclose(fits["error"], [0.25, 0.051234568, 0.051234568, 0.5], rtol=1e-12)
-    days = [run[: len("2026-01-03")] for run in fits["run"]]
-    assert days == ["2026-01-03", "2026-01-02", "2026-01-02", "2026-01-01"]
-    assert fits["lengthscale"][0] == pytest.approx(0.25 * np.sqrt(2.0), rel=1e-7)
-
-
-def test_without_keeping_only_new_lines_stay(fold, had):
-    fold(FITS, FIT, {**FIT, "split": 1})
-    fold(FITS, {**FIT, "split": 5}, keep=False)
-    assert had(FITS)["split"].tolist() == [5] and set(had(CURVES)["split"]) == {5}
-
-
 def test_failures_have_no_scores_and_keep_their_reason(fold, had):
     fold(FITS, {**FIT, **NOTHING}, {**FIT, "split": 1})
     fits = had(FITS)
     assert np.isnan(fits["error"][0]) and np.isnan(fits["nll"][0]) and not np.isnan(fits["error"][1])
     assert fits["reason"].tolist() == [NOTHING["reason"], ""]
-    assert set(had(CURVES)["split"]) == {1}
-
-
-def test_curves_are_those_of_the_made_up_set_and_of_the_fits_there_are(fold, had):
-    fold(FITS, FIT, {**FIT, "dataset": "heart", "method": "pep"}, {**FIT, "split": 1})
-    curves = had(CURVES)
-    assert curves["sweep"].tolist() == [1, 2, 3, 1, 2, 3] and set(curves["dataset"]) == {"blobs"}
-    assert curves["change"].tolist()[:3] == [1.0, 0.5, 0.1235]
-    fold(FITS, {**FIT, **LATER, "sweeps": 1, "changes": [0.01]})
-    curves = had(CURVES)
-    assert list(zip(curves["split"], curves["sweep"], strict=True)) == [(0, 1), (1, 1), (1, 2), (1, 3)]
-    assert curves["change"][0] == 0.01
-    fold(FITS, {**FIT, "sweeps": 5, "changes": [2.0] * 5})  # of an earlier day: passed over with its fit
-    assert len(had(CURVES)) == 4 and had(FITS)["sweeps"].tolist() == [1, 3, 3]
-    fold(FITS, {**FIT, **NOTHING, **LATER})
     assert set(had(CURVES)["split"]) == {1}
 
 
@@ -175,24 +132,24 @@ def test_the_same_lines_again_change_nothing(study, line, fold, had, content):
     fold(study, *lines)
     before = content()
     change = fold(study, *reversed(lines))[study.file]
-    assert counts(change) == (0, 0, 3, 0) and content() == before
+    assert change.same == 3 and content() == before
     change = fold(study, lines[1])[study.file]
-    assert counts(change) == (0, 0, 3, 0) and content() == before
+    assert change.same == 1
     assert had(study)[key].tolist() == [1, 2, 3]
 
 
 def test_lengthscales_that_only_the_file_rounds_name_the_same_line(fold, had):
     fold(CHOICES, CHOICE)
-    assert counts(fold(CHOICES, {**CHOICE, "error": 0.25})[CHOICES.file]) == (0, 1, 0, 0)
+    assert fold(CHOICES, {**CHOICE, "error": 0.25})[CHOICES.file].added == 0
     assert had(CHOICES)["error"].tolist() == [0.25]
     other = {**CHOICE, "lengthscale": 2 * CHOICE["lengthscale"]}
-    assert counts(fold(CHOICES, other)[CHOICES.file]) == (1, 0, 1, 0)
+    assert fold(CHOICES, other)[CHOICES.file].added == 1
 
 
 @pytest.mark.parametrize(
     "lines, message",
     [
-        ([FIT, {**FIT, "error": 0.3}], "blobs.*split 0, method ep: two records of one line"),
+        ([FIT, {**FIT, "error": 0.3}], "blobs.*split 0, method ep: two lines of one name"),
         ([{**FIT, "outcome": "fine"}], "unknown outcome"),
         ([{**FIT, "error": None}], "scores do not agree"),
         ([{**FIT, **NOTHING, "error": 0.1}], "scores do not agree"),
@@ -207,7 +164,17 @@ def test_contradictions_are_refused_and_nothing_is_written(lines, message, fold,
     assert content() == before
 
 
-def test_each_folder_of_fits_goes_into_its_record(had, fold_in, tmp_path):
+def test_curves_come_with_the_fits_of_the_made_up_set(fold, had):
+    fold(FITS, FIT, {**FIT, "split": 1, "dataset": "heart"})
+    curves = had(CURVES)
+    assert curves["sweep"].tolist() == [1, 2, 3] and set(curves["dataset"]) == {"blobs"}
+    fold(FITS, {**FIT, **LATER, "sweeps": 1, "changes": [0.01]})
+    assert had(CURVES)["change"].tolist() == [0.01] and had(FITS)["sweeps"].tolist() == [1, 3]
+    fold(FITS, {**FIT, "sweeps": 5, "changes": [2.0] * 5})  # of an earlier day: passed over with its fit
+    assert len(had(CURVES)) == 1 and had(FITS)["sweeps"].tolist() == [1, 3]
+
+
+def test_each_folder_of_fits_goes_into_its_record(had, tmp_path):
     made = {
         "epsilons": {**POINT, "epsilon": 0.25},
         "fits": FIT,
@@ -215,8 +182,8 @@ def test_each_folder_of_fits_goes_into_its_record(had, fold_in, tmp_path):
         "choices": CHOICE,
     }
     for name, line in {**made, "points": POINT, "boundary": BAYES}.items():
-        store.write_records(tmp_path / f"fits/rep/{name}/blobs/0.jsonl.gz", [{"run": STAMP, **line}])
-    changes = fold_in(tmp_path / "fits", tmp_path / "results")
+        store.write_records(tmp_path / f"data/fits/rep/{name}/blobs/0.jsonl.gz", [{"run": STAMP, **line}])
+    changes = records.collect((tmp_path / "data").rglob("*.gz"), tmp_path / "results")
     assert {file: change.added for file, change in changes.items()} == {
         FITS.file: 2,
         CURVES.file: 2,
@@ -226,4 +193,3 @@ def test_each_folder_of_fits_goes_into_its_record(had, fold_in, tmp_path):
         BOUNDARY.file: 1,
     }
     assert had(FITS)["chosen_on"].tolist() == [0, 1] and had(EXACT) is None
-    assert fold_in(tmp_path / "nothing", tmp_path / "results") == {}

@@ -183,7 +183,7 @@ def test_an_interrupted_run_goes_on(checkout, capsys, monkeypatch):
     repeat_piece = repeat._make
     monkeypatch.setattr(repeat, "_make", interrupted)
     assert main(["reproduce", "PEP8", "--cores", "1"]) == 130
-    assert len((folder / command.KEPT).read_text().splitlines()) == 1
+    assert len((folder / command.KEPT).read_text().split()) > 1
     monkeypatch.setattr(
         repeat, "_make", lambda piece, source: stopped.append(piece) or repeat_piece(piece, source)
     )
