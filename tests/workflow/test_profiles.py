@@ -12,7 +12,7 @@ from papers.evidence import files
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ("slurm", "generic")
 CONFIGS = ("preview", "paper", "differences", "lookup", "pep-middle", "pep-converged")
-ALONE = {"qp_lookup_table", "qp_lookup_effect"}  # no group: few or long
+ALONE = {"qp_lookup_table", "qp_lookup_errors", "qp_lookup_effect"}  # no group: few or long
 DIFFER = {"executor", "cores"}
 
 
