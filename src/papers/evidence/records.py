@@ -7,18 +7,18 @@ from its sum is refused, by name.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from papers import PAPERS
 from papers.core.study import RUN, RecordError, Study
 from papers.evidence import files, runs, store
 
 if TYPE_CHECKING:
-    from typing import Any
-
     import pandas as pd
 
     from papers.evidence.runs import Run
@@ -133,25 +133,21 @@ def collect(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change
     RecordError
         A damaged file or table, or rows that a study refuses; nothing is written then.
     """
-    made: dict[Study, dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
-    known: dict[str, Run] = {}
+    made: dict[Study, dict[Name, _Made]] = {}
     for path in sorted(map(Path, paths), key=lambda path: (path.stat().st_mtime_ns, path)):
-        of_file: dict[Study, dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
+        of_file: dict[Study, dict[Name, _Made]] = {}
         rows_of = rows_function(path)
         for record in store.read_records(path):
             for study, row in rows_of(record):
-                run = runs.of_stamp(study.file, record[RUN])
-                known[run.run] = run
-                row = study.line({**row, RUN: run.run})
-                units = of_file.setdefault(study, {})
-                units.setdefault(tuple(row[name] for name in study.unit), []).append(row)
+                row = study.line(row)
+                unit = of_file.setdefault(study, {}).setdefault(_name(study, row), _Made([], record[RUN]))
+                unit.rows.append(row)
         for study, units in of_file.items():
             kept = made.setdefault(study, {})
-            for unit, rows in units.items():
-                if unit not in kept or not _stays(_unit(study, kept[unit]), _unit(study, rows), known):
-                    kept[unit] = rows
-    new = {study: [row for rows in units.values() for row in rows] for study, units in made.items()}
-    return _join(folder, {study: study.frame(rows) for study, rows in new.items()}, known)
+            for name, unit in units.items():
+                if name not in kept or not _stays(kept[name].ends(study), unit.ends(study)):
+                    kept[name] = unit
+    return _join(folder, {study: list(units.values()) for study, units in made.items()})
 
 
 def rows_function(path: Path) -> Callable[[dict[str, Any]], Rows]:
@@ -185,25 +181,79 @@ def put(
         Whether other rows of these studies are kept.
     """
     stamp = runs.stamp()
-    known = {study: runs.of_stamp(study.file, stamp) for study in made}
-    frames = {
-        study: study.frame(study.line({**row, RUN: known[study].run}) for row in rows)
-        for study, rows in made.items()
-    }
-    return _join(folder, frames, {run.run: run for run in known.values()}, keep)
+    new = {study: [_Made([study.line(row) for row in rows], stamp)] for study, rows in made.items()}
+    return _join(folder, new, keep)
 
 
-def _join(
-    folder: str | Path, new: Mapping[Study, pd.DataFrame], fresh: Mapping[str, Run], keep: bool = True
-) -> dict[str, Change]:
+Name = tuple[Any, ...]
+"""Values of `Study.unit`."""
+
+
+class _Made(NamedTuple):
+    """Rows that were made, and the stamp of the job that made them."""
+
+    rows: list[Mapping[str, Any]]
+    stamp: Mapping[str, str]
+
+    def ends(self, study: Study) -> _End:
+        """Return the day of these rows, and how far they go."""
+        return _End(
+            self.stamp["date"], max(row[study.progress] if study.progress else 0 for row in self.rows)
+        )
+
+
+class _End(NamedTuple):
+    """The day on which a unit was made, and how far it goes (`Study.progress`)."""
+
+    date: str
+    progress: float
+
+
+def _stays(before: _End, after: _End) -> bool:
+    return before.date > after.date or before.progress > after.progress
+
+
+def _join(folder: str | Path, new: Mapping[Study, list[_Made]], keep: bool = True) -> dict[str, Change]:
     with files.alone(folder):
-        known = {**read_runs(folder), **fresh}
-        joined, changes = {}, {}
-        for study, frame in new.items():
+        recorded = read_runs(folder)
+        joined, fresh, changes = {}, [], {}
+        for study, made in new.items():
+            frame, ours = _with_runs(study, made)
             had = load(study, folder)
+            known = {**ours, **recorded}
             joined[study], changes[study.file] = joined_rows(study, had if keep else had[:0], frame, known)
-        save(folder, joined, known)
+            fresh += _brought(joined[study], had, [run for run in ours.values() if run.run not in recorded])
+        save(folder, joined, fresh)
     return changes
+
+
+def _with_runs(study: Study, made: Iterable[_Made]) -> tuple[pd.DataFrame, dict[str, Run]]:
+    """Return rows with the names of their runs, one for each stamp, and these runs."""
+    import pandas as pd
+
+    by_stamp: dict[tuple[str, ...], list[_Made]] = {}
+    for unit in made:
+        by_stamp.setdefault(tuple(unit.stamp[name] for name in runs.STAMP), []).append(unit)
+    parts, found = [study.frame()], {}
+    for units in by_stamp.values():
+        rows = study.sorted(study.frame({**row, RUN: ""} for unit in units for row in unit.rows))
+        run = runs.of_rows(study.file, units[0].stamp, rows)
+        parts.append(rows.assign(**{RUN: run.run}))
+        found[run.run] = run
+    return pd.concat(parts, ignore_index=True).astype(study.types), found
+
+
+def _brought(joined: pd.DataFrame, had: pd.DataFrame, fresh: Iterable[Run]) -> list[Run]:
+    """Return the runs that have rows among the joined ones, with their numbers.
+
+    The first says how many older rows are gone.
+    """
+    counts = joined[RUN].value_counts()
+    brought = [run._replace(lines=int(counts[run.run])) for run in fresh if run.run in counts]
+    if brought:
+        gone = len(had) + sum(run.lines for run in brought) - len(joined)
+        brought[0] = brought[0]._replace(replaced=gone)
+    return brought
 
 
 def joined_rows(
@@ -211,58 +261,74 @@ def joined_rows(
 ) -> tuple[pd.DataFrame, Change]:
     """Return the rows of both, unit by unit, and what changed.
 
-    A recorded unit stays if it is of a later day, or of a longer run (`Study.progress`).
+    A recorded unit stays if it is of a later day, goes further (`Study.progress`), or if the new rows are the
+    same and made by the same environment and commit on the same day.
+
+    Parameters
+    ----------
+    study : Study
+    had, new : pandas.DataFrame
+        Recorded rows and others.
+    known : mapping
+        Name -> run, of both.
     """
     import pandas as pd
 
-    before, after = (_units(study, frame) for frame in (had, new))
-    stays = {unit for unit in before.keys() & after.keys() if _stays(before[unit], after[unit], known)}
-    wins = after.keys() - stays
+    before, after = (_ends(study, frame, known) for frame in (had, new))
+    shared = before.keys() & after.keys()
+    passed_over = {name for name in shared if _stays(before[name], after[name])}
+    same = _same(study, had, new, known, shared - passed_over)
+    wins = after.keys() - passed_over - same
     parts = [
-        frame[[unit in chosen for unit in _names(study, frame)]]
+        frame[_among(study, frame, chosen)]
         for frame, chosen in ((had, before.keys() - wins), (new, wins))
         if len(frame)
     ]
-    shared = before.keys() & wins
-    same = sum(before[unit].run == after[unit].run for unit in shared)
-    change = Change(len(wins - before.keys()), len(shared) - same, same, len(stays))
+    change = Change(len(wins - shared), len(wins & shared), len(same), len(passed_over))
     return pd.concat(parts, ignore_index=True) if parts else had, change
 
 
-class _Unit(NamedTuple):
-    """The run of a unit's rows, and where it ends (`Study.progress`)."""
+def _same(
+    study: Study, had: pd.DataFrame, new: pd.DataFrame, known: Mapping[str, Run], names: Collection[Name]
+) -> set[Name]:
+    """Return the units, of some that both have, whose rows and stamps are the same."""
+    texts: list[dict[Name, list[tuple[str, ...]]]] = []
+    for frame in (had, new):
+        ours = study.sorted(frame[_among(study, frame, names)])
+        stamps = {run: repr(runs.stamp_of(known[run])) for run in ours[RUN].unique()}
+        printed = study.printed(ours).assign(**{RUN: ours[RUN].map(stamps)}).astype(str)
+        texts.append({})
+        for name, row in zip(_names(study, ours), printed.itertuples(index=False), strict=True):
+            texts[-1].setdefault(name, []).append(tuple(row))
+    return {name for name in names if texts[0][name] == texts[1][name]}
 
-    run: str
-    end: float
+
+def _name(study: Study, row: Mapping[str, Any]) -> Name:
+    return tuple(row[name] for name in study.unit)
 
 
-def _stays(before: _Unit, after: _Unit, known: Mapping[str, Run]) -> bool:
-    return known[before.run].date > known[after.run].date or before.end > after.end
-
-
-def _unit(study: Study, rows: Iterable[Mapping[str, Any]]) -> _Unit:
-    found = [(row[RUN], row[study.progress] if study.progress else 0.0) for row in rows]
-    return _Unit(found[-1][0], max(end for _, end in found))
-
-
-def _names(study: Study, frame: pd.DataFrame) -> list[tuple[Any, ...]]:
+def _names(study: Study, frame: pd.DataFrame) -> list[Name]:
     return list(zip(*(frame[name].tolist() for name in study.unit), strict=True))
 
 
-def _units(study: Study, frame: pd.DataFrame) -> dict[tuple[Any, ...], _Unit]:
-    """Return each unit by its name."""
-    ends = frame[study.progress].tolist() if study.progress else [0.0] * len(frame)
-    found: dict[tuple[Any, ...], _Unit] = {}
-    for name, run, end in zip(_names(study, frame), frame[RUN], ends, strict=True):
-        found[name] = _Unit(run, max(end, found[name].end) if name in found else end)
+def _among(study: Study, frame: pd.DataFrame, names: Collection[Name]) -> np.ndarray:
+    return np.array([name in names for name in _names(study, frame)], dtype=bool)
+
+
+def _ends(study: Study, frame: pd.DataFrame, known: Mapping[str, Run]) -> dict[Name, _End]:
+    progress = frame[study.progress].tolist() if study.progress else [0] * len(frame)
+    found: dict[Name, _End] = {}
+    for name, run, reached in zip(_names(study, frame), frame[RUN], progress, strict=True):
+        end = found.get(name, _End("", 0))
+        found[name] = _End(max(end.date, known[run].date), max(end.progress, reached))
     return found
 
 
 # Writing
 
 
-def save(folder: str | Path, frames: Mapping[Study, pd.DataFrame], known: Mapping[str, Run]) -> None:
-    """Write whole tables of rows, and the runs and check sums of the folder.
+def save(folder: str | Path, frames: Mapping[Study, pd.DataFrame], fresh: Iterable[Run]) -> None:
+    """Write whole tables of rows, append runs that made some of them, and write the check sums.
 
     Raises
     ------
@@ -272,9 +338,7 @@ def save(folder: str | Path, frames: Mapping[Study, pd.DataFrame], known: Mappin
     contents: dict[str, bytes | None] = {
         study.file: study.encode(frame, Path(folder, study.file)) for study, frame in frames.items()
     }
-    of_others = [run for run in known.values() if run.study not in contents]
-    counted = [run for study, frame in frames.items() for run in runs.counted(study, frame, known)]
-    write(folder, {**contents, runs.FILE: runs.encode([*of_others, *counted])})
+    write(folder, {**contents, runs.FILE: runs.encode([*read_runs(folder).values(), *fresh])})
 
 
 def write(folder: str | Path, contents: Mapping[str, bytes | None]) -> None:
@@ -305,7 +369,6 @@ def begin(folder: str | Path, names: Iterable[str], committed: str | Path = "") 
     begun = set(names)
     contents = {name: content(committed, name) if committed else None for name in begun}
     with files.alone(folder):
-        known = [run for run in read_runs(folder).values() if run.study not in begun]
-        if committed:
-            known += [run for run in read_runs(committed).values() if run.study in begun]
-        write(folder, {**contents, runs.FILE: runs.encode(known)})
+        known = {name: run for name, run in read_runs(folder).items() if run.study not in begun}
+        known |= read_runs(committed) if committed else {}
+        write(folder, {**contents, runs.FILE: runs.encode(known.values())})

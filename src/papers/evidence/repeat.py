@@ -14,7 +14,7 @@ import numpy as np
 from papers.core.study import RUN, Source, Study
 from papers.evidence import records
 from papers.evidence.files import MissingData
-from papers.evidence.runs import content_hash
+from papers.evidence.runs import content_hash, source_hash
 
 if TYPE_CHECKING:
     from typing import Any
@@ -105,7 +105,7 @@ def _pieces(study: Study, rows: pd.DataFrame) -> Iterator[_Piece]:
     names = [name for name in dict.fromkeys((*APART, *study.together)) if name in rows]
     for _, block in rows.groupby(names, sort=False, dropna=False):
         keys = block[list(study.key)].astype(str).values.tolist()
-        name = content_hash([study.file, keys])
+        name = content_hash([study.file, keys, source_hash("tilted", "papers")])
         yield _Piece(float(seconds_of(study, block).sum()), name, study.file, block)
 
 

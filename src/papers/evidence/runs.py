@@ -1,7 +1,8 @@
-"""What made the rows of the records: ``runs.csv``, a row a run.
+"""What made the rows of the records: ``runs.csv``, a row a run, appended to and never rewritten.
 
-A run is what one environment made of one study, under one protocol and commit, on one day. Cells of what was
-not recorded at the time are empty.
+A run is what one environment made of one study, under one protocol and commit, and joined to the records at
+once. Cells of what was not recorded at the time are empty. Later runs may have replaced its rows, all of them
+perhaps.
 """
 
 from __future__ import annotations
@@ -23,12 +24,10 @@ from papers.core.study import RUN
 from papers.evidence import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     import pandas as pd
-
-    from papers.core.study import Study
 
 FILE = "runs.csv"
 PACKAGES = ("numpy", "scipy")
@@ -56,9 +55,9 @@ class Run(NamedTuple):
     date : str
         ISO, UTC.
     core_seconds : float
-        Processor seconds of the rows; NaN if not measured.
-    lines : int
-        Rows.
+        Processor seconds of its rows; NaN if not measured.
+    lines, replaced : int
+        Rows that it brought; rows of older runs that these replaced.
     """
 
     run: str
@@ -70,9 +69,10 @@ class Run(NamedTuple):
     date: str
     core_seconds: float = math.nan
     lines: int = 0
+    replaced: int = 0
 
 
-DIGITS, WHOLE = {"core_seconds": 6}, ("lines",)
+DIGITS, WHOLE = {"core_seconds": 6}, ("lines", "replaced")
 """Of its floats; fields that are whole numbers."""
 
 STAMP = ("commit", "version", "protocol", "environment", "date")
@@ -98,18 +98,18 @@ def stamp(choices: Mapping[str, Any] | None = None) -> dict[str, str]:
     }
 
 
-def of_stamp(study: str, stamp: Mapping[str, str]) -> Run:
-    """Return the run of a task's rows of one study; its name follows from both."""
+def of_rows(study: str, stamp: Mapping[str, str], rows: pd.DataFrame) -> Run:
+    """Return the run of rows of one stamp; its name follows from both: the same rows make the same run."""
     commit, version, protocol, environment, date = said = tuple(stamp[name] for name in STAMP)
-    name = f"{date}-{content_hash([study, said])[:8]}"
-    return Run(name, study, commit, version, protocol, environment, date)
+    cells = rows.drop(columns=RUN, errors="ignore").to_csv(index=False, float_format="%.12g")
+    seconds = float(rows["seconds"].sum()) if "seconds" in rows else math.nan
+    name = f"{date}-{content_hash([study, said, cells])[:8]}"
+    return Run(name, study, commit, version, protocol, environment, date, seconds, len(rows))
 
 
-def counted(study: Study, frame: pd.DataFrame, known: Mapping[str, Run]) -> Iterator[Run]:
-    """Yield the runs of a study's rows, with their number and processor seconds."""
-    for name, rows in frame.groupby(RUN, sort=False):
-        seconds = float(rows["seconds"].sum()) if "seconds" in rows else math.nan
-        yield known[str(name)]._replace(core_seconds=seconds, lines=len(rows))
+def stamp_of(run: Run) -> dict[str, str]:
+    """Return what the tasks of a run said about themselves (`STAMP`)."""
+    return {name: getattr(run, name) for name in STAMP}
 
 
 def parse(content: bytes, where: object) -> dict[str, Run]:
@@ -120,7 +120,7 @@ def parse(content: bytes, where: object) -> dict[str, Run]:
 
 def encode(runs: Iterable[Run]) -> bytes:
     """Return the file's content."""
-    return listed.encoded(sorted(runs, key=lambda run: (run.study, run.run)), Run, DIGITS)
+    return listed.encoded(runs, Run, DIGITS)
 
 
 def content_hash(value: object) -> str:

@@ -54,7 +54,8 @@ def test_collecting_again_changes_no_byte(make, collect, folder):
     [
         ([("a", 0, 1.0)], [("b", 0, 2.0)], [("b", 0, 2.0)], (0, 1, 0, 0)),
         ([("b", 0, 1.0)], [("a", 0, 2.0)], [("b", 0, 1.0)], (0, 0, 0, 1)),
-        ([("a", 0, 1.0)], [("a", 0, 2.0)], [("a", 0, 2.0)], (0, 0, 1, 0)),
+        ([("a", 0, 1.0)], [("a", 0, 2.0)], [("a", 0, 2.0)], (0, 1, 0, 0)),
+        ([("a", 0, 1.0)], [("a", 0, 1.0)], [("a", 0, 1.0)], (0, 0, 1, 0)),
         # a unit is replaced whole
         ([("a", 0, 1.0), ("a", 1, 1.0)], [("b", 1, 2.0)], [("b", 1, 2.0)], (0, 1, 0, 0)),
         # a shorter run never replaces a longer one
@@ -100,7 +101,24 @@ def test_of_two_files_of_a_search_the_longer_wins(searches, tmp_path):
 def test_only_the_new_rows_stay_if_others_are_not_kept(study, make, folder):
     change = records.put(folder, {study: [make(seed=5)]}, keep=False)[study.file]
     assert change == (1, 0, 0, 0) and records.load(study, folder)["seed"].tolist() == [5]
-    assert [run.lines for run in records.read_runs(folder).values()] == [1]
+    assert [(run.lines, run.replaced) for run in records.read_runs(folder).values()] == [(3, 0), (1, 3)]
+
+
+def test_runs_are_appended_to_and_never_rewritten(make, collect, folder):
+    """Also those whose rows were all replaced."""
+    before = (folder / runs.FILE).read_bytes()
+    assert collect([make(seed=seed, score=0.5) for seed in (0, 1, 2, 3)]) == (1, 3, 0, 0)
+    after = (folder / runs.FILE).read_bytes()
+    assert after.startswith(before) and after.count(b"\n") == before.count(b"\n") + 1
+    assert [(run.lines, run.replaced) for run in records.read_runs(folder).values()] == [(3, 0), (4, 3)]
+
+
+def test_committed_runs_are_written_as_they_are_read():
+    data = (ROOT / "results" / runs.FILE).read_bytes()
+    known = runs.parse(data, "")
+    assert runs.encode(known.values()) == data
+    for study in records.studies():
+        assert set(records.load(study, ROOT / "results")["run"]) <= known.keys(), study.file
 
 
 def test_a_key_has_the_digits_of_the_file(study, make, tmp_path):

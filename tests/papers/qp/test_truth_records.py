@@ -1,11 +1,14 @@
 """Records of ground truth: as rows and back, and their approximations repeated."""
 
+import gzip
+import json
+import runpy
 from pathlib import Path
 
 import pytest
 
 from papers.data import DataError
-from papers.evidence import records, verify
+from papers.evidence import records, store, verify
 from papers.qp import repeat
 from papers.qp.records import TRUTH, TRUTH_LATENTS
 from papers.qp.truth import records as truth_records
@@ -102,3 +105,15 @@ def test_missing_data_are_said(results, monkeypatch):
     monkeypatch.setattr(repeat.data, "load", unavailable)
     found = verify.verify([TRUTH], results, verify.Selection({"dataset": ["coal"]}))
     assert found.missing == ["qp/truth.csv: no such file"] and not found.found and not found.differences
+
+
+def test_the_files_of_earlier_records_become_the_tables(every, tmp_path):
+    """Rows keep the names of their runs; the order of files does not matter."""
+    for number, record in enumerate((every[-1], every[0])):
+        path = tmp_path / f"qp/truth/{number}.json.gz"
+        store.write_bytes(path, gzip.compress(json.dumps({**record, "run": f"run-{number}"}).encode()))
+    tables = runpy.run_path(str(RESULTS.parent / "tools/convert_truth.py"))["tables"](tmp_path)
+    frames = [study.parse(tables[study.file], "") for study in (TRUTH, TRUTH_LATENTS)]
+    assert frames[0]["run"].tolist() == ["run-1", "run-0"]
+    assert set(frames[1].loc[frames[1]["dataset"] == "coal", "run"]) == {"run-0"}
+    assert frames[0]["log_evidence"].tolist() == [r["truth"]["log_evidence"] for r in (every[0], every[-1])]
