@@ -1,4 +1,4 @@
-"""What the four papers share: records, runs, comparisons, verdicts, pages and figures.
+"""The code that the four papers share: records, runs, comparisons, verdicts, pages and figures.
 
 ``study``, ``records``, ``runs``, ``merge``, ``store``, ``kept``, ``slices``
     one kind of record: what its lines hold, the folder of all, what made them, how new ones come in, and what

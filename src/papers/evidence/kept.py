@@ -25,7 +25,7 @@ ENDING, OWN = ".jsonl.gz", ".kept"
 
 
 def place(path: str | Path) -> Path:
-    """Where the records of a job's file are kept."""
+    """Return the path at which the records of a job's file are kept."""
     return Path(path).with_name(Path(path).name.removesuffix(ENDING) + OWN)
 
 

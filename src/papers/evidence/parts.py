@@ -1,4 +1,4 @@
-"""What a paper hands to the artifacts of all papers: its chapter of the audit, and what is loud.
+"""The chapters of the audit, from the rule of one paper to that of all, and warnings about its records.
 
 From one rule of the workflow to the next a chapter goes as JSON: text, numbers and nothing that could run.
 Numbers that are none are written as Python's `json` does, ``NaN`` and ``Infinity``.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Written(NamedTuple):
-    """What the common artifacts take up.
+    """The contribution of one paper to the artifacts of all.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What single jobs were seen to need (`benchmarks/resources.py`), and others are expected to by them."""
+"""Measured needs of single jobs (`benchmarks/resources.py`), from which those of others are estimated."""
 
 from __future__ import annotations
 

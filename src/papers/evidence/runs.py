@@ -1,4 +1,4 @@
-"""What made the rows of the records: ``runs.csv``, a row a run, appended to and never rewritten.
+"""The runs that made the records: ``runs.csv``, a row a run, appended to and never rewritten.
 
 A run is what one environment made of one study, under one protocol and commit, and joined to the records at
 once. Cells of what was not recorded at the time are empty. Later runs may have replaced its rows, all of them

@@ -1,4 +1,4 @@
-"""Lines of a study by values of columns: what a claim or a figure is made of, and what a job makes."""
+"""Rows of a study by values of columns: those that a claim or a figure needs, and those that a job makes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Slice(NamedTuple):
-    """Lines of a study.
+    """Rows of a study.
 
     Attributes
     ----------
@@ -29,45 +29,29 @@ class Slice(NamedTuple):
     where: Mapping[str, Collection[Any]] = {}
 
     def mask(self, frame: pd.DataFrame) -> np.ndarray:
-        """Which lines [N] of the study's frame belong to it."""
+        """Return a mask [N] of the rows of the study's frame that belong to it."""
         mask = np.ones(len(frame), dtype=bool)
         for column, values in self.where.items():
             mask &= frame[column].isin(list(values)).to_numpy()
         return mask
 
     def is_whole(self, frame: pd.DataFrame, least: int) -> bool:
-        """Whether a frame has at least so many of its lines, for every value some of every unit.
+        """Test if a frame has at least ``least`` of its rows, for every value some of every unit.
 
         Units are the values of columns that have a range: seeds, splits, sets.
         """
-        lines = frame[self.mask(frame)]
+        rows = frame[self.mask(frame)]
         units = {name: set(values) for name, values in self.where.items() if isinstance(values, range)}
         others = {name: values for name, values in self.where.items() if name not in units}
-        of_each = [lines[lines[name] == value] for name, values in others.items() for value in values]
-        return len(lines) >= least and all(
+        of_each = [rows[rows[name] == value] for name, values in others.items() for value in values]
+        return len(rows) >= least and all(
             len(some) and all(asked <= set(some[name]) for name, asked in units.items())
-            for some in [lines, *of_each]
+            for some in [rows, *of_each]
         )
-
-    def meets(self, other: Slice) -> bool:
-        """Whether a line may belong to both."""
-        shared = self.where.keys() & other.where.keys()
-        return self.study is other.study and all(
-            not set(self.where[column]).isdisjoint(other.where[column]) for column in shared
-        )
-
-    def up_to(self, most: int) -> tuple[Slice, float]:
-        """The part with units (values of columns that have a range) below ``most``, and its share of all."""
-        where, share = dict(self.where), 1.0
-        for column, values in self.where.items():
-            if isinstance(values, range):
-                where[column] = range(values.start, min(values.stop, most))
-                share *= len(where[column]) / len(values)
-        return Slice(self.study, where), share
 
 
 def mask(slices: Iterable[Slice], study: Study, frame: pd.DataFrame) -> np.ndarray:
-    """Which lines [N] of a study's frame belong to any of some slices."""
+    """Return a mask [N] of the rows of a study's frame that belong to any of the slices."""
     found = np.zeros(len(frame), dtype=bool)
     for one in slices:
         if one.study is study:

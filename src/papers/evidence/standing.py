@@ -1,4 +1,4 @@
-"""What may be believed of the records: which rows were repeated, when, and with what result.
+"""Notes on how far the records were checked: which rows were repeated, when, and with what result.
 
 Warnings are for groups with rows that were not reproduced, of which too few rows were repeated (`ENOUGH`), or
 that were made under another protocol than today's.

@@ -1,4 +1,4 @@
-"""What repeating rows found: ``verified.csv``, a row a group of a study and day."""
+"""Results of repeating rows: ``verified.csv``, a row for each group of a study and day."""
 
 from __future__ import annotations
 

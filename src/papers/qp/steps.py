@@ -1,4 +1,4 @@
-"""What the tasks of the QP paper do.
+"""The functions that the jobs of the QP paper call.
 
 Each step takes the paths of its inputs, and of a log, by name (`papers.evidence.jobs.Job`).
 """

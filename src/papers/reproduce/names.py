@@ -1,4 +1,4 @@
-"""What can be made again by name: claims, figures, tables, papers.
+"""Names that `tilted reproduce` takes: claims, figures, tables, papers.
 
 Nothing is listed here: claims come from ``claims.yaml``, figures from the committed ones, rows from the
 printed table, and what each is made of from the ``reads`` of its paper.
@@ -40,7 +40,7 @@ TABLE1, ALL = "Table1", "all"
 
 
 class Target(NamedTuple):
-    """What a name stands for.
+    """A claim, figure or table, and the rows behind it.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ def known() -> dict[str, tuple[Target, ...]]:
 
 
 def find(names: Iterable[str]) -> list[Target]:
-    """What names stand for, each thing once; upper and lower case do not matter.
+    """Return the targets of names, each once; upper and lower case do not matter.
 
     Raises
     ------

@@ -35,7 +35,7 @@ SHOWN = 12
 
 @dataclass(frozen=True)
 class Receipt:
-    """What came of repeating something.
+    """The result of repeating rows behind a target.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Receipt:
 
     @cached_property
     def statuses(self) -> list[str]:
-        """How each repeated row compares with the record."""
+        """Return the result of comparing each repeated row with the record."""
         return [row.status for agreement in self.pairs.agreements.values() for row in agreement.rows]
 
     @cached_property

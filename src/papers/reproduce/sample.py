@@ -1,4 +1,4 @@
-"""Which recorded rows a receipt repeats: whole blocks that the claim compares, the cheap ones, stratified."""
+"""Draw the rows that a receipt repeats: whole blocks that a claim compares, cheap ones, from every data set."""
 
 from __future__ import annotations
 

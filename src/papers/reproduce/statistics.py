@@ -1,4 +1,4 @@
-"""What repeated rows say beside the same rows of the record: a claim's numbers, or means."""
+"""Numbers of a claim, or means, computed on repeated rows and on the same rows of the record."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class LatentFunctions(BaseEstimator):
 
         ``labels`` [N] are the classes, all of which random parts of the rows have to contain.
         """
-        raise NotImplementedError
+        raise NotImplementedError("each estimator fits its own kind of model")
 
     def _merge_rows(
         self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None

@@ -143,7 +143,7 @@ class Regressor(ScoreMixin, RegressorMixin, LatentFunctions):
 
     def _start_values(self, targets: np.ndarray, weights: np.ndarray | None) -> Start:
         """Return checked targets [N] and the values that a fit starts from; each subclass has its own."""
-        raise NotImplementedError
+        raise NotImplementedError("each regressor checks its own targets")
 
     def _is_aimless(self, start: Start) -> bool:
         """Return whether a search was requested of constant targets."""

@@ -20,6 +20,7 @@ from papers.qp.nearer import pages as nearer_pages
 from papers.qp.nearer import tables as nearer_tables
 from papers.qp.nearer.laplace import DERIVATIVES, laplace
 from papers.qp.published import ROWS
+from papers.qp.records import NEARER_LATENTS
 from papers.qp.truth import experiment as truth
 from papers.qp.truth import records as truth_records
 from papers.qp.truth.records import split_of
@@ -82,7 +83,7 @@ def test_records_of_a_split():
     assert tuple(made) == nearer.METHODS
     for record in made.values():
         fit, latents = nearer.fit_line(record), nearer.latent_lines(record)
-        assert tuple(fit) == nearer.FIT_COLUMNS and tuple(latents[0]) == nearer.LATENT_COLUMNS
+        assert tuple(fit) == nearer.FIT_COLUMNS and tuple(latents[0]) == tuple(NEARER_LATENTS.columns)
         assert [line["point"] for line in latents] == list(range(len(latents)))
         assert fit["trusted"] and all(line["trusted"] for line in latents)
     evidence = {method: record["log_evidence"] for method, record in made.items()}

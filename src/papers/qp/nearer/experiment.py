@@ -41,9 +41,6 @@ KEY = ("dataset", "seed", "fold", "method")
 FIT_COLUMNS = (*KEY, "variance", "lengthscale", "log_evidence", "trusted", "seconds", "latent_seconds")
 """``trusted`` is about the evidence; ``seconds`` are of inference and evidence."""
 
-LATENT_COLUMNS = (*KEY, "point", "mean", "variance", "log_density", "trusted")
-"""One row for each test input of the split: moments of its latent, log predictive density of its target."""
-
 
 class Answer(NamedTuple):
     """A method's results on a split: evidence, latents of the test inputs [N*], and their cost."""

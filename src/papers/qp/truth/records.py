@@ -31,7 +31,6 @@ SIZES = ("n_train", "n_latents", "n_test")
 SAMPLED = ("mean", "variance", "se_mean", "se_variance", "effective_size", "log_density", "se_log_density")
 """Columns of the exact posterior; log densities are those of test targets."""
 APPROXIMATED = ("mean", "variance", "log_density")
-DENSITY = "log_density"
 
 
 def repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
