@@ -1,4 +1,4 @@
-"""Draw the rows that a receipt repeats: whole blocks that a claim compares, cheap ones, from every data set."""
+"""Draw the rows that a receipt repeats: whole blocks that a claim compares, cheap ones first."""
 
 from __future__ import annotations
 
