@@ -134,7 +134,13 @@ class Agreement(NamedTuple):
     """The result for a table of rows: of each row, and of the means of its chaotic rows in each group."""
 
     rows: list[Comparison]
-    differences: list[str]
+    differing: list[str]
+    means: list[str]
+
+    @property
+    def differences(self) -> list[str]:
+        """Both lists of sentences."""
+        return [*self.differing, *self.means]
 
 
 def compare_frames(study: Study, records: pd.DataFrame, repeated: pd.DataFrame) -> Agreement:
@@ -143,23 +149,25 @@ def compare_frames(study: Study, records: pd.DataFrame, repeated: pd.DataFrame) 
     Returns
     -------
     Agreement
-        ``differences`` has a sentence for each row that is `DIFFERENT` and for each mean that does not agree.
+        ``differing`` has a sentence for each row that is `DIFFERENT`, ``means`` one for each mean of chaotic
+        rows that does not agree.
     """
     pairs = list(zip(records.to_dict("records"), repeated.to_dict("records"), strict=True))
     rows = [compare(study, record, row) for record, row in pairs]
     chaotic = np.array([study.kind_of(record) == "chaotic" for record, _ in pairs], dtype=bool)
-    differences = [
+    differing = [
         f"{study.name_of(record)}: {result.column} by {result.difference:.2g}"
         for (record, _), result in zip(pairs, rows, strict=True)
         if result.status == DIFFERENT
     ]
+    apart = []
     group = [name for name in study.group if name in records]
     chaotic_rows = records[chaotic]
     for key, rows_of_group in chaotic_rows.groupby(group, sort=False) if group else [((), chaotic_rows)]:
         means = compare_means(study, rows_of_group, repeated.loc[rows_of_group.index])
         name = " ".join(map(str, key))
-        differences += [f"{name}: mean {m.column} by {m.difference:.2g}" for m in means if not m.agree]
-    return Agreement(rows, differences)
+        apart += [f"{name}: mean {m.column} by {m.difference:.2g}" for m in means if not m.agree]
+    return Agreement(rows, differing, apart)
 
 
 def _compared(study: Study) -> list[str]:

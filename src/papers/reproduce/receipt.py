@@ -86,8 +86,13 @@ class Receipt:
             found += [
                 f"{study.file}: {line}"
                 for study, agreement in self.pairs.agreements.items()
-                for line in agreement.differences
+                for line in agreement.differing
             ]
+        found += [
+            f"{study.file}: {line}"
+            for study, agreement in self.pairs.agreements.items()
+            for line in agreement.means
+        ]
         found += [
             f"{one.name}: {one.repeated:.4g}, recorded {one.record:.4g}, more than {one.allowed:.2g} apart"
             for one in self.statistics

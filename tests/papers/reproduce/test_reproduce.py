@@ -211,21 +211,21 @@ def test_a_dry_run_repeats_nothing(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("statuses", "statistic", "result"),
+    ("statuses", "statistic", "means", "result"),
     [
-        (["same"] * 19 + ["different"], 0.0, receipt.PASS),
-        (["same"] * 18 + ["different"] * 2, 0.0, receipt.FAIL),
-        (["same"] * 15 + ["better optimum"] * 3 + ["worse optimum"] * 2, 0.0, receipt.PASS),
-        (["same"] * 14 + ["worse optimum"] * 6, 0.0, receipt.FAIL),
-        (["chaotic"] * 20, 0.0, receipt.PASS),
-        (["same"] * 20, 0.2, receipt.FAIL),
-        ([], 0.0, receipt.RE_EVALUATED),
+        (["same"] * 19 + ["different"], 0.0, 0, receipt.PASS),
+        (["same"] * 18 + ["different"] * 2, 0.0, 0, receipt.FAIL),
+        (["same"] * 15 + ["better optimum"] * 3 + ["worse optimum"] * 2, 0.0, 0, receipt.PASS),
+        (["same"] * 14 + ["worse optimum"] * 6, 0.0, 0, receipt.FAIL),
+        (["chaotic"] * 20, 0.0, 0, receipt.PASS),
+        (["chaotic"] * 20, 0.0, 1, receipt.FAIL),
+        (["same"] * 20, 0.2, 0, receipt.FAIL),
+        ([], 0.0, 0, receipt.RE_EVALUATED),
     ],
 )
-def test_the_rule_of_a_receipt(statuses, statistic, result):
-    agreement = SimpleNamespace(
-        rows=[SimpleNamespace(status=status) for status in statuses], differences=["a row differs"]
-    )
+def test_the_rule_of_a_receipt(statuses, statistic, means, result):
+    rows = [SimpleNamespace(status=status) for status in statuses]
+    agreement = SimpleNamespace(rows=rows, differing=["a row differs"], means=["a mean differs"] * means)
     pairs = statistics.Pairs({}, {}, 0, {LIMITS: agreement})
     made = receipt.Receipt(
         names.find(["PEP8"])[0],
