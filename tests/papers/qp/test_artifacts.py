@@ -151,7 +151,7 @@ def test_ground_truth_and_lookup_tables_have_theirs_where_there_are_records(
     errors = dict.fromkeys(LOOKUP_ERRORS.columns, 0) | {"projection": "quadrature", "likelihood": "probit"}
     records.put(results, {LOOKUP_EFFECT: [effect], LOOKUP_ERRORS: [errors | {"y": 1, "region": "box"}]})
     truth = {study: records.load(study, RESULTS) for study in (TRUTH, TRUTH_LATENTS)}
-    records.save(results, truth, {**records.read_runs(RESULTS), **records.read_runs(results)})
+    records.save(results, truth, records.read_runs(RESULTS).values())
     audit = write(results, tmp_path, published_folder).audit[0]
     tables = written(tmp_path / "tables")
     assert {"qp_truth.csv", "qp_truth.md", "lookup.csv", "lookup.md"} <= set(tables)
