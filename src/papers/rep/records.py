@@ -16,6 +16,7 @@ from papers.core.study import EXACT as EXACTLY
 from papers.core.study import Float, Integer, Study, Text, one_test_point, seconds
 from papers.rep import exact, repeat
 from papers.rep.fits import BLOBS, FAILED
+from papers.rep.repeat import FIT
 from tilted.inference.textbook import DIVERGED, OUTCOMES, UNSETTLED
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     Pairs = Iterator[tuple[Study, Row]]
 
-FIT = ("dataset", "flips", "chosen_on", "split", "method")
 TRIED = ("dataset", "flips", "split", "method", "value", "lengthscale")
 COUNTS = tuple(f"n_{outcome}" for outcome in (*OUTCOMES, FAILED))
 ERROR, NLL = Float(8, tolerance=one_test_point, share=True), Float(8, tolerance=1e-3)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     Line = dict[str, Any]
 
+FIT = ("dataset", "flips", "chosen_on", "split", "method")
+"""Columns that name a fit."""
+
 ROUNDING = 1e-4
 """Largest relative difference between a lengthscale of the grid and its rounded value in a file."""
 
@@ -29,7 +32,7 @@ ROUNDING = 1e-4
 def repeat_fits(rows: pd.DataFrame, mirror: str | None) -> Iterator[Line]:
     """Yield the records of fits with their recorded parameters."""
     for line in rows.to_dict("records"):
-        yield {**_fitted(line, line, mirror), "chosen_on": line["chosen_on"]}
+        yield {**{name: line[name] for name in FIT}, **_fitted(line, line, mirror)}
 
 
 def repeat_choices(rows: pd.DataFrame, mirror: str | None) -> Iterator[Line]:
