@@ -28,8 +28,8 @@ import numpy as np  # noqa: E402  # after the number of threads is set
 import peers  # noqa: E402
 
 from papers import data  # noqa: E402
+from papers.core import runs  # noqa: E402
 from papers.data import split  # noqa: E402
-from papers.evidence import runs  # noqa: E402
 from tilted.inference.engine import infer  # noqa: E402
 from tilted.inference.ep import EP  # noqa: E402
 from tilted.kernels import SquaredExponential  # noqa: E402

@@ -91,8 +91,8 @@ def counts():
 
 @contextlib.contextmanager
 def _without_pictures(but=()):
-    from papers.evidence import figure_data, style
-    from papers.evidence.store import write_bytes
+    from papers.core import figure_data, style
+    from papers.core.store import write_bytes
 
     drawn = style.save
 

@@ -12,8 +12,8 @@ import json
 import sys
 from pathlib import Path
 
+from papers.core import records
 from papers.core.study import RUN, Study
-from papers.evidence import records
 from papers.qp.truth.records import TRUTH, TRUTH_LATENTS, rows_of
 
 

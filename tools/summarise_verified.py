@@ -22,9 +22,9 @@ from pathlib import Path
 import pandas as pd
 
 from papers import PAPERS
+from papers.core import verified
 from papers.core.study import RUN, Study
-from papers.evidence import verified
-from papers.evidence.verified import Verified
+from papers.core.verified import Verified
 
 UNNAMED = {"pep/regression.csv.gz": {"protocol": "as-described"}}
 """Study -> values that the long file left out of names."""

@@ -19,8 +19,8 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from papers.captions import PAPERS, figures
-from papers.evidence import audit, claims
-from papers.evidence.grid import grid
+from papers.core import audit, claims
+from papers.core.grid import grid
 
 GENERATED = Path("docs/generated")
 CONTENTS = "docs/README"

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from papers.evidence.grid import items
-from papers.evidence.store import write_text
+from papers.core.grid import items
+from papers.core.store import write_text
 from papers.pep import artifacts as pep
 from papers.pep import reads as pep_reads
 from papers.pesc import figures as pesc_figures
@@ -26,7 +26,7 @@ from papers.rep import reads as rep_reads
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from papers.evidence.claims import Claim
+    from papers.core.claims import Claim
 
 
 class Paper(NamedTuple):

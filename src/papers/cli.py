@@ -25,7 +25,7 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL
 os.environ["MPLBACKEND"] = "agg"  # a notebook sets its own backend, which is not installed here
 
 from papers import PAPERS
-from papers.evidence.verify import FITS
+from papers.core.verify import FITS
 from papers.qp import protocols
 from tilted import __version__
 
@@ -149,7 +149,7 @@ COLUMNS = ("protocols", "datasets", "methods")
 )
 def verify(options: argparse.Namespace) -> int:
     """Make a sample of the records again; 1 if a fit differs or could not be made."""
-    from papers.evidence import records, verify
+    from papers.core import records, verify
 
     columns = {name.removesuffix("s"): getattr(options, name) for name in COLUMNS}
     selection = verify.Selection(
@@ -167,7 +167,7 @@ def verify(options: argparse.Namespace) -> int:
 @verb("is it true?", "compare the records with their check sums and runs", "", RECORDS)
 def check(options: argparse.Namespace) -> int:
     """Compare the records with their check sums and runs; 1 if a file is damaged."""
-    from papers.evidence import records
+    from papers.core import records
 
     names = records.sums(options.records)
     if not names:
@@ -311,7 +311,7 @@ WORKFLOW = "run the papers (with make or Snakemake) and keep what they make"
 def plan(options: argparse.Namespace) -> int:
     """Print what a configuration would cost, and what of it has no file or record yet."""
     from papers import configuration, plan
-    from papers.evidence import files, resources
+    from papers.core import files, resources
 
     if not Path(options.config).is_file():
         where = "go to a checkout of the repository, or name a configuration (--config)"
@@ -345,7 +345,7 @@ def plan(options: argparse.Namespace) -> int:
 )
 def records(options: argparse.Namespace) -> int:
     """Fold files of fits into the records."""
-    from papers.evidence import records
+    from papers.core import records
 
     below = Path(options.fits).parent
     folders = [Path(options.fits), *(below / name for name in ("truth", "nearer", "lookup"))]
@@ -391,7 +391,7 @@ def study(options: argparse.Namespace) -> int:
 
         make = reads.STUDIES[f"pep/{options.study}.csv"]
         return _print_changes(make(Path(options.records), options.mirror))
-    from papers.evidence import records
+    from papers.core import records
     from papers.qp import timing
     from papers.qp.records import TIMING
 

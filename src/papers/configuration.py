@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers import PAPERS
+from papers.core.files import read_yaml
+from papers.core.runs import CHECKOUT, content_hash
 from papers.core.study import RUN
-from papers.evidence.files import read_yaml
-from papers.evidence.runs import CHECKOUT, content_hash
 from papers.pep import jobs as pep
 from papers.pesc import jobs as pesc
 from papers.qp import jobs as qp
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from jsonschema import ValidationError
 
+    from papers.core.jobs import Job
+    from papers.core.runs import Run
     from papers.core.study import Study
-    from papers.evidence.jobs import Job
-    from papers.evidence.runs import Run
 
     Config = Mapping[str, Any]
 
@@ -148,7 +148,7 @@ class Recorded:
 
     @cached_property
     def _runs(self) -> dict[str, Run]:
-        from papers.evidence import records
+        from papers.core import records
 
         return records.read_runs(COMMITTED)
 
@@ -163,7 +163,7 @@ class Recorded:
         return pep.lacking(job, self._frame(job)) if job.keys else job
 
     def _frame(self, job: Job) -> pd.DataFrame:
-        from papers.evidence import records
+        from papers.core import records
 
         study = job.keys[0].study
         if study not in self._frames:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers import PAPERS
-from papers.evidence import audit, style
+from papers.core import audit, style
 from papers.pep import artifacts as pep
 from papers.pesc import artifacts as pesc
 from papers.qp import artifacts as qp
@@ -19,7 +19,7 @@ from papers.rep import artifacts as rep
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from papers.evidence.parts import Written
+    from papers.core.chapters import Written
 
 
 def write_all(
@@ -39,7 +39,7 @@ def write_all(
     Returns
     -------
     loud : list of str
-        What nobody should overlook (`papers.evidence.standing.warnings`).
+        What nobody should overlook (`papers.core.provenance.warnings`).
 
     Raises
     ------

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence import records, resources
-from papers.evidence.grid import grid
+from papers.core import records, resources
+from papers.core.grid import grid
 
 if TYPE_CHECKING:
     from typing import Any
 
     import pandas as pd
 
+    from papers.core.jobs import Job
     from papers.core.study import Study
-    from papers.evidence.jobs import Job
 
 COLUMNS = ("Part", "Jobs", "to do", "Fits", "to do", "Core-hours", "to do", "Longest job", "Memory", "Disk")
 SIZES = ("m", "n_train")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from papers import configuration
-from papers.evidence.files import read_yaml
+from papers.core.files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from papers import configuration, data
+from papers.core import claims, files
 from papers.data import regression
-from papers.evidence import claims, files
 from papers.pep import regression as pep
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import tilted
-from papers.evidence import claims
+from papers.core import claims
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERATED = ("claims/PEP5", "figures", "api/tilted.GPClassifier")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from papers.evidence import files, store
+from papers.core import files, store
 
 TINY = """\
 name: tiny
@@ -30,7 +30,7 @@ qp:
 MADE = ("data/fits", "data/standard", "results", "tables", "figures")
 HELD = """
 import os, pathlib, time
-from papers.evidence import store
+from papers.core import store
 
 write = store.write_records
 
@@ -166,7 +166,7 @@ def assert_same(run, reference):
 
 def dated(folder):
     """The folder, where every day is the same: products say on which days the fits were made."""
-    module = folder / "src/papers/evidence/runs.py"
+    module = folder / "src/papers/core/runs.py"
     text = module.read_text(encoding="utf-8")
     assert "datetime.now(UTC).date()" in text
     module.write_text(

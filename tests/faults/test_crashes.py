@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 from papers import data
+from papers.core import checkpoint, jobs, records, runs, store
 from papers.core.study import Float, Integer, Study, Text, seconds
 from papers.data import standard
-from papers.evidence import jobs, kept, records, runs, store
 
 CALLS = ("open", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir")
 COLUMNS = {"dataset": Text(), "seed": Integer(), "score": Float(6), "seconds": seconds()}
@@ -99,7 +99,7 @@ def make_grid(folder):
 
 def grid_made(folder):
     path = folder / "fits/a.jsonl.gz"
-    before = kept.before(path, {"source": "key", "protocol": ""})
+    before = checkpoint.before(path, {"source": "key", "protocol": ""})
     assert [record["x"] for record in before] == list(range(len(before)))
     return [record["x"] for record in store.read_records(path)] if path.exists() else []
 

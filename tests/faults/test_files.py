@@ -13,12 +13,12 @@ import pytest
 LIMIT = 4096  # bytes a file may have, in a child process
 NOISE = "import random; noise = random.Random(0).randbytes(100_000)"
 WRITERS = {
-    "records": f"""{NOISE}; from papers.evidence import store
+    "records": f"""{NOISE}; from papers.core import store
 store.write_records(target, ({{"noise": noise[i:i + 1000].hex()}} for i in range(0, 100_000, 1000)))""",
     "standard file": """import numpy as np; from papers import data
 X = np.random.default_rng(0).normal(size=(500, 9))
 data.write_standard(data.Dataset("x", "as-released", X, X[:, 0], tuple("abcdefghi"), {}), target)""",
-    "figure": """from matplotlib.figure import Figure; from papers.evidence import style
+    "figure": """from matplotlib.figure import Figure; from papers.core import style
 figure = Figure(); figure.add_subplot().plot(range(99)); style.save(figure, target[:-4])""",
     "raw file, compressed here": f"""{NOISE}; import os, hashlib; from papers import data
 mirror, home = os.environ["MIRROR"], os.environ["HOME_OF_DATA"]
@@ -98,7 +98,7 @@ def content(path):
 
 
 KILLED = """import sys, time
-from papers.evidence import store
+from papers.core import store
 def lines():
     yield {"x": list(range(10000))}
     print("writing", flush=True)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from papers import configuration, data
-from papers.evidence import jobs, records, standing
+from papers.core import jobs, provenance, records
 from papers.qp.records import FITS
 
 CALLS = b"".join(b"%d,%d\n" % (n, n * 7 % 5) for n in range(30))
@@ -74,6 +74,6 @@ def test_fits_of_data_that_changed_are_made_again_though_recorded_ones_are_reuse
     today = run(asked())
     assert all(old != new for old, new in zip(before, today, strict=True))
     assert asked().reused == set(asked().jobs)
-    assert [group.stale for group in standing.groups(FITS["as-released"], "results")] in ([0], [0, 0])
+    assert [group.stale for group in provenance.groups(FITS["as-released"], "results")] in ([0], [0, 0])
     register(CALLS)
     assert not asked().reused

@@ -7,7 +7,7 @@ import pytest
 
 from papers import configuration
 from papers.cli import main
-from papers.evidence import records, store
+from papers.core import records, store
 
 FOLDERS = {"name": "x", "results": "r", "tables": "t", "figures": "f"}
 

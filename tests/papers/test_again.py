@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from papers.evidence import verify
+from papers.core import verify
 from papers.pep import records as pep
 from papers.pesc import records as pesc
 from papers.qp import records as qp

@@ -13,8 +13,8 @@ import yaml
 
 from papers import cli
 from papers.cli import STUDIES, VERBS, main, parser
-from papers.evidence import records, runs, store
-from papers.evidence.verify import Result, Selection
+from papers.core import records, runs, store
+from papers.core.verify import Result, Selection
 from papers.pep import reads
 from papers.pesc.records import ACCURACY, REGRET
 from papers.qp import cell
@@ -250,7 +250,7 @@ def test_new_fits_are_folded_in_and_checked(searches, tmp_path, capsys):
 )
 def test_verify_hands_on_what_was_asked_and_fails_if_anything_differs(result, code, monkeypatch, capsys):
     asked = []
-    monkeypatch.setattr("papers.evidence.verify.verify", lambda *given: asked.append(given) or result)
+    monkeypatch.setattr("papers.core.verify.verify", lambda *given: asked.append(given) or result)
     words = "--papers pesc --datasets gp --fits 3 --lacking --jobs 2 --seed 4 --mirror there"
     assert main(["verify", "--records", "some", *words.split()]) == code
     wanted = Selection({"dataset": ["gp"]}, fits=3, seed=4, lacking=True)

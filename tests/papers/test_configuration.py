@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from papers import configuration
-from papers.evidence import files
-from papers.evidence.slices import Slice
+from papers.core import files
+from papers.core.slices import Slice
 from papers.pep import regression
 from papers.pep.jobs import lacking
 from papers.pep.records import power

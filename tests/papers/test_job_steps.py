@@ -5,9 +5,9 @@ import shutil
 import pytest
 
 from papers import configuration, data
+from papers.core import jobs, records, store
 from papers.data import standard
 from papers.data.registry import task_of
-from papers.evidence import jobs, records, store
 from papers.pep.records import DIGITS
 from papers.pesc.records import REGRET
 from papers.qp import fits, protocols, steps

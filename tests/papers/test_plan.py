@@ -3,10 +3,10 @@
 import pytest
 
 from papers import plan
+from papers.core import records, resources
+from papers.core.jobs import Job
+from papers.core.slices import Slice
 from papers.core.study import Float, Integer, Study, Text, seconds
-from papers.evidence import records, resources
-from papers.evidence.jobs import Job
-from papers.evidence.slices import Slice
 
 FITS = Study(
     "toy/fits.csv",

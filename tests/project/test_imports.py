@@ -20,7 +20,6 @@ ORDER = {
     ],
     "papers": [
         {"core"},
-        {"evidence"},
         {"data"},
         {"qp", "pep", "rep", "pesc"},
         {"configuration"},

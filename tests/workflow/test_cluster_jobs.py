@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from papers import configuration, plan
-from papers.evidence import files, resources
+from papers.core import files, resources
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.workflow

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from papers import configuration
-from papers.evidence import files
+from papers.core import files
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ("slurm", "generic")

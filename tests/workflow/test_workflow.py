@@ -19,8 +19,8 @@ import yaml
 
 from papers import captions
 from papers.cli import main
+from papers.core import records, store
 from papers.data import relaxed, standard
-from papers.evidence import records, store
 from papers.pep.records import CLASSIFICATION, REGRESSION, TOY
 from papers.pesc.records import ACCURACY
 from papers.qp.truth.records import TRUTH
@@ -84,7 +84,7 @@ def run(tmp_path_factory, copy_of_repository, snakemake):
     Its pictures are empty files of some size: `make preview` draws them.
     """
     folder = copy_of_repository(tmp_path_factory.mktemp("a copy"), SMALL)  # a path with a space
-    style = folder / "src/papers/evidence/style.py"
+    style = folder / "src/papers/core/style.py"
     text, drawn = style.read_text(encoding="utf-8"), "figure.savefig(content, format=suffix, "
     assert text.count(drawn) == 1
     style.write_text(text.replace(drawn, "(lambda **_: content.write(bytes(2000)))("), encoding="utf-8")

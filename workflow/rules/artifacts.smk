@@ -14,7 +14,7 @@ rule audit:
     resources:
         **NEEDS,
     params:
-        source=source_hash("papers.evidence.audit"),
+        source=source_hash("papers.core.audit"),
         tables=lambda wildcards: TABLES,
     script:
         "../scripts/audit.py"
@@ -35,7 +35,7 @@ rule differences:
     resources:
         **NEEDS,
     params:
-        source=source_hash("papers.qp", "papers.evidence"),
+        source=source_hash("papers.qp", "papers.core"),
         definitions=protocols.differences(),
         folder=lambda wildcards: ROWS,
     script:

@@ -8,8 +8,8 @@ from snakemake.exceptions import WorkflowError
 from papers import PAPERS, captions
 from papers.configuration import AUDIT, COMMITTED, PRINTED, asked, retype
 from papers.data.registry import load_registry
-from papers.evidence import claims, records
-from papers.evidence.runs import content_hash, source_hash
+from papers.core import claims, records
+from papers.core.runs import content_hash, source_hash
 from papers.qp import protocols
 
 # glibc gives arrays of this size back and faults their pages in again: a fifth of a fit's time at N = 300.
@@ -69,5 +69,5 @@ def joining(paper):
         "folder": lambda wildcards: ROWS,
         "files": ASKED.files(paper),
         "committed": COMMITTED.as_posix() if KEEP else "",
-        "source": source_hash(f"papers.{paper}.records", "papers.evidence.records"),
+        "source": source_hash(f"papers.{paper}.records", "papers.core.records"),
     }

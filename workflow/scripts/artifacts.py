@@ -4,7 +4,7 @@ from pathlib import Path
 
 from papers import make
 from papers.configuration import COMMITTED
-from papers.evidence import failures, parts, records, store
+from papers.core import chapters, failures, records, store
 
 job = snakemake  # noqa: F821
 folder, *_ = job.params.folders
@@ -14,4 +14,4 @@ with failures.logged(job.log[0]):
     written = make.write_paper(job.params.paper, *map(Path, job.params.folders))
     lines = [*written.loud, *make.fill(job.output.artifacts)]
     store.write_text(job.log[0], "".join(f"{line}\n" for line in lines))
-    parts.write_chapters(written.audit, job.output.chapter)
+    chapters.write_chapters(written.audit, job.output.chapter)

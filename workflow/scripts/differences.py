@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from papers.configuration import COMMITTED
-from papers.evidence import failures, records
+from papers.core import failures, records
 from papers.qp import differences
 
 job = snakemake  # noqa: F821

@@ -1,7 +1,7 @@
 """Get one raw file from the mirror or its source, and compare it with its checksum."""
 
 from papers import data
-from papers.evidence import failures
+from papers.core import failures
 
 job = snakemake  # noqa: F821
 with failures.logged(job.log[0]):

@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from papers.evidence import failures, jobs
+from papers.core import failures, jobs
 
 job = snakemake  # noqa: F821
 p, began = job.params, time.monotonic()

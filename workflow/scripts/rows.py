@@ -1,6 +1,6 @@
 """Join the files of fits to one table of rows a study, beside the committed rows where these are kept."""
 
-from papers.evidence import failures, records, store
+from papers.core import failures, records, store
 
 job = snakemake  # noqa: F821
 p = job.params

@@ -4,7 +4,7 @@ from dataclasses import replace
 from importlib import import_module
 
 from papers import data
-from papers.evidence import failures
+from papers.core import failures
 
 job = snakemake  # noqa: F821
 p = job.params

@@ -13,8 +13,8 @@ import pandas as pd
 
 from papers.compare.methods import BASELINE, SLOW, TITLES, names
 from papers.compare.table import CLASSIFICATION, Table
-from papers.evidence import runs
-from papers.evidence.statistics import ALPHA, corrected_resampled_t, holm
+from papers.core import runs
+from papers.core.statistics import ALPHA, corrected_resampled_t, holm
 
 FEWEST_FOLDS, BINS, R_HAT = 3, 10, 1.05
 ERROR_MARGIN = 0.01

@@ -1,7 +1,7 @@
 """A study: a table of keyed rows, one CSV file below the folder of results.
 
 `Study` says what the columns hold, which columns name a row, and how a file is read, checked and written. The
-last column of every file, `RUN`, names the run that made the row (`papers.evidence.runs`). The bytes of a
+last column of every file, `RUN`, names the run that made the row (`papers.core.runs`). The bytes of a
 file depend on the rows alone: fixed digits, a fixed order, no time stamp. A number that does not exist is
 empty in the file and NaN (``<NA>`` for whole numbers) in the frame.
 """
@@ -195,7 +195,7 @@ class Study:
         Processor seconds that repeating a row takes, where the column ``seconds`` does not say so.
     repeat : callable, optional
         (rows, `Source`) -> pairs of a study and a row: these rows repeated, and rows of other studies that
-        come with them. Raises `papers.evidence.files.MissingData` if the data are not to be had.
+        come with them. Raises `papers.core.files.MissingData` if the data are not to be had.
     """
 
     file: str

@@ -18,8 +18,8 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.core.files import ensured, replacing
 from papers.data.registry import DataError, data_home
-from papers.evidence.files import ensured, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

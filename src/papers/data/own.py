@@ -22,7 +22,7 @@ def described(name: str, home: str | Path | None = None) -> dict[str, Any]:
 
     Title, licence and citation do not affect the numbers and are left out.
 
-    The result is empty for other sets. It is one of the choices of a job (`papers.evidence.jobs.Job`), so
+    The result is empty for other sets. It is one of the choices of a job (`papers.core.jobs.Job`), so
     that rows made from other data are recognised.
 
     Raises

@@ -9,9 +9,9 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from papers.core import files
+from papers.core.files import MissingData
 from papers.data import sets
-from papers.evidence import files
-from papers.evidence.files import MissingData
 from tilted.numerics.words import nearest
 
 if TYPE_CHECKING:

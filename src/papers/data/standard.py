@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core.files import replacing
 from papers.data import described, readers
 from papers.data.fetch import fetch
 from papers.data.registry import DATASETS, VARIANTS, DataError, data_home, entry, files_of, shape_of
-from papers.evidence.files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,10 +9,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.core import provenance, records
+from papers.core.chapters import Written
 from papers.data.classification import PROTOCOLS
-from papers.evidence import records as evidence
-from papers.evidence import standing
-from papers.evidence.parts import Written
 from papers.pep import banana, data_sets, dense, published, scores, tables, toy
 from papers.pep.claims import chapter as claims
 from papers.pep.claims import contests
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.core.study import Study
-    from papers.evidence.verdicts import Finding
+    from papers.core.verdicts import Finding
 
     Frames = Mapping[Study, pd.DataFrame | None]
     Compared = dict[Study, dict[str, pd.DataFrame]]
@@ -49,38 +48,38 @@ CAPTIONS = {
 """Figure -> caption."""
 
 
-def write(records: Path, tables_folder: Path, figures_folder: Path, published_folder: Path) -> Written:
+def write(folder: Path, tables_folder: Path, figures_folder: Path, published_folder: Path) -> Written:
     """Write tables and figures of the available records.
 
     Parameters
     ----------
-    records : Path
+    folder : Path
         Root folder of the records of all papers.
     tables_folder, figures_folder, published_folder : Path
         The last holds the printed numbers (`published`).
     """
-    frames = {study: evidence.find(study, records) for study in STUDIES}
+    frames = {study: records.find(study, folder) for study in STUDIES}
     if all(frame is None for frame in frames.values()):
         return Written([], [])
-    notes, loud = standing.of(frames, records)
+    notes, loud = provenance.of(frames, folder)
     printed = published.read(published_folder)
-    folder = Path(figures_folder, FIGURES)
+    figures_below = Path(figures_folder, FIGURES)
     compared: Compared = {study: {} for study in KINDS}
     for study, protocol, lines in _runs(frames):
         fits = compared[study][protocol] = scores.compared(lines, protocol)
-        kind, note_lines = KINDS[study][0], standing.note(standing.groups(study, records, lines))
+        kind, note_lines = KINDS[study][0], provenance.note(provenance.groups(study, folder, lines))
         about, printed_shares = kind.under(protocol), published.about(fits, printed)
-        figures.write(fits, folder / ("" if protocol == kind.plain else protocol))
+        figures.write(fits, figures_below / ("" if protocol == kind.plain else protocol))
         section: list[str] = []
         if protocol == kind.plain and study is REGRESSION:
-            section = _toy(frames[TOY], notes[TOY], folder)
+            section = _toy(frames[TOY], notes[TOY], figures_below)
         elif protocol == kind.plain:
-            _studied(frames, folder)
+            _studied(frames, figures_below)
         tables.write(fits, printed_shares, tables_folder, note_lines, about, section)
     digits = frames[DIGITS]
     if digits is not None:
         digits_results.write(digits, notes[DIGITS], tables_folder)
-        digits_results.draw(digits, folder)
+        digits_results.draw(digits, figures_below)
     if any(compared.values()):
         data_sets.write(tables_folder, published_folder)
     chapter = claims.chapter(_evidence(compared, frames, notes, published_folder))
@@ -89,7 +88,7 @@ def write(records: Path, tables_folder: Path, figures_folder: Path, published_fo
 
 def findings(folder: Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
     """Judge some claims and write nothing."""
-    frames = {study: evidence.find(study, folder) for study in STUDIES}
+    frames = {study: records.find(study, folder) for study in STUDIES}
     compared: Compared = {study: {} for study in KINDS}
     for study, protocol, lines in _runs(frames):
         compared[study][protocol] = scores.compared(lines, protocol)
@@ -98,7 +97,7 @@ def findings(folder: Path, published_folder: Path, names: Collection[str]) -> li
 
 def draw(name: str, folder: Path, figures_folder: Path) -> None:
     """Draw one figure under every protocol that was run, with the figures that come with it."""
-    frames = {study: evidence.find(study, folder) for study in STUDIES}
+    frames = {study: records.find(study, folder) for study in STUDIES}
     below, exact, digits = figures_folder / FIGURES, frames[TOY], frames[DIGITS]
     if name in toy.CAPTIONS and exact is not None:
         toy.draw(exact, below)

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from papers.core import claims, records, style
+from papers.core.comparisons import Draft, higher, missing, not_lower, similar, tested
+from papers.core.records import Change
 from papers.core.study import Flag, Float, Integer, Study, Text
-from papers.evidence import claims, records, style
-from papers.evidence.comparisons import Draft, higher, missing, not_lower, similar, tested
-from papers.evidence.records import Change
-from papers.evidence.verdicts import Block
+from papers.core.verdicts import Block
 from papers.pep import classification, scores
 from papers.pep.figures import looks
 from tilted.learning.sparse import Fitted, maximise
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from papers.core.comparisons import Rule
     from papers.core.study import Kind, Row, Source
-    from papers.evidence.comparisons import Rule
 
 ALPHAS, M, N, SEEDS = (0.0, 0.5, 1.0), 20, 400, 40
 GRID, MAPPED_SEED = 121, 0

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core import metrics
+from papers.core.runs import content_hash
 from papers.data import Dataset, classification, regression
 from papers.data.own import described
-from papers.evidence import metrics
-from papers.evidence.runs import content_hash
 from papers.pep import regression as pep
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.learning.search import Search

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence.comparisons import estimate
+from papers.core.comparisons import estimate
 from papers.pep.regression import FULL, STOPPED
 from papers.pep.scores import (
     alphas,
@@ -29,7 +29,7 @@ from papers.pep.scores import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from papers.evidence.comparisons import Score
+    from papers.core.comparisons import Score
 
 EXPERIMENT = ["dataset", "split", "m"]
 ALL = "all"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.core.grid import grid
+from papers.core.store import write_text
 from papers.data import classification, regression
 from papers.data.classification import CORRECTED, RELEASED
-from papers.evidence.grid import grid
-from papers.evidence.store import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

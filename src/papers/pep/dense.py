@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from papers.core import claims, metrics, records, style
+from papers.core.records import Change
 from papers.core.study import Flag, Float, Integer, Study, Text
+from papers.core.verdicts import Block
 from papers.data import Dataset, regression
 from papers.data import classification as data
-from papers.evidence import claims, metrics, records, style
-from papers.evidence.records import Change
-from papers.evidence.verdicts import Block
 from papers.pep import classification
 from papers.pep.figures import looks
 from papers.pep.limits import line_of, not_made

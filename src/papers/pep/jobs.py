@@ -11,11 +11,11 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from papers.core.jobs import Job, blocks
+from papers.core.slices import Slice
 from papers.data import mnist
 from papers.data.classification import RELEASED
 from papers.data.own import described
-from papers.evidence.jobs import Job, blocks
-from papers.evidence.slices import Slice
 from papers.pep import records as studies
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def block(
     log, data : str
         Paths of the log and of the standard file.
     kept : sequence of dict
-        Earlier records (`papers.evidence.kept`).
+        Earlier records (`papers.core.checkpoint`).
     """
     from papers.data import standard
 

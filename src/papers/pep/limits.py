@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core import claims, records
+from papers.core.records import Change
 from papers.core.study import Float, Integer, Study, Text
-from papers.evidence import claims, records
-from papers.evidence.records import Change
-from papers.evidence.verdicts import NO, YES, Block, Inference, Line
+from papers.core.verdicts import NO, YES, Block, Inference, Line
 from tilted.inference.engine import infer
 from tilted.inference.options import Options
 from tilted.inference.pep import power_rule

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence.slices import Slice
+from papers.core.slices import Slice
 from papers.pep import banana, dense, limits, regression, toy
 from papers.pep.digits import results as digits_results
 from papers.pep.figures import numbered as figures
@@ -14,8 +14,8 @@ from papers.pep.made_up import SYNTHETIC
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, LIMITS, MAP, REGRESSION, TOY
 
 if TYPE_CHECKING:
+    from papers.core.records import Change
     from papers.core.study import Study
-    from papers.evidence.records import Change
 
 UCI = tuple(name for name in regression.datasets() if name != SYNTHETIC)
 PLAIN = {"start": (regression.DEFAULT,)}

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core import metrics
 from papers.data import DataError, Dataset, regression
-from papers.evidence import metrics
 from papers.pep.made_up import DRAWN, POINTS, SYNTHETIC, draw
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.learning.regression import Fitted, maximise

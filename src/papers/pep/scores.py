@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import claims
-from papers.evidence.comparisons import Score, require_one_protocol
-from papers.evidence.grid import counted
-from papers.evidence.spans import spans
+from papers.core import claims
+from papers.core.comparisons import Score, require_one_protocol
+from papers.core.grid import counted
+from papers.core.spans import spans
 from papers.pep.made_up import SYNTHETIC
 from papers.pep.regression import DEFAULT, DESCRIBED, FAILED, FULL, STOPPED
 

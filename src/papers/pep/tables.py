@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from papers.core import render
+from papers.core.grid import grid, items
+from papers.core.render import Column, text
+from papers.core.store import write_csv, write_text
 from papers.data.classification import RELEASED
-from papers.evidence import render
-from papers.evidence.grid import grid, items
-from papers.evidence.render import Column, text
-from papers.evidence.store import write_csv, write_text
 from papers.pep import compare, scores
 from papers.pep.regression import DESCRIBED, FAILED, FULL, OK, STOPPED
 from papers.pep.scores import label, name_of
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.comparisons import Score
-    from papers.evidence.grid import Grid
+    from papers.core.comparisons import Score
+    from papers.core.grid import Grid
     from papers.pep.published import Printed
 
 
@@ -87,7 +87,7 @@ def write(
     printed : sequence of Printed
     folder : str or Path
     made : sequence of str
-        Lines about the origin of the fits (`standing.note`).
+        Lines about the origin of the fits (`provenance.note`).
     about : About
         Title, introduction and file names.
     more : sequence of str

@@ -21,9 +21,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.stats import norm
 
-from papers.evidence import metrics, style
-from papers.evidence.comparisons import estimate
-from papers.evidence.grid import counted, grid
+from papers.core import metrics, style
+from papers.core.comparisons import estimate
+from papers.core.grid import counted, grid
 from papers.pep import made_up, regression
 from papers.pep.figures import looks
 from papers.pep.regression import FAILED, STOPPED
@@ -173,7 +173,7 @@ def coverage(frame: pd.DataFrame) -> str:
 
 
 def section(frame: pd.DataFrame, made: Sequence[str]) -> list[str]:
-    """Return Markdown: the comparison, the table, and the record's origin (`standing.note`)."""
+    """Return Markdown: the comparison, the table, and the record's origin (`provenance.note`)."""
     cells = [_cells(frame, n, score) for n in sizes(frame) for score in NAMES]
     lines = [f"## {HEADING}", "", *LEGEND.splitlines(), "", f"Coverage: {coverage(frame)}.", ""]
     return [*lines, *grid(HEADER, "rlrrrrrrr", cells), "", *made, ""]

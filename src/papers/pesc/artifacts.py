@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import records, standing
-from papers.evidence.parts import Written
+from papers.core import provenance, records
+from papers.core.chapters import Written
 from papers.pesc import claims, figures, tables
 from papers.pesc.records import ACCURACY, STUDIES
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from papers.evidence.verdicts import Finding
+    from papers.core.verdicts import Finding
 
 FIGURES = "pesc"
 TABLES = tables.NAMES
@@ -31,7 +31,7 @@ def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | P
     frames = {study: records.load(study, folder) for study in STUDIES}
     if all(frame.empty for frame in frames.values()):
         return Written([], [])
-    notes, loud = standing.of(frames, folder)
+    notes, loud = provenance.of(frames, folder)
     tables.write(frames, tables_folder, notes)
     figures.write(frames, Path(figures_folder, FIGURES))
     return Written([claims.chapter(frames[ACCURACY], notes[ACCURACY])], loud)

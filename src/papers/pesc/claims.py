@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from papers.evidence.audit import Chapter
-from papers.evidence.claims import of_paper
-from papers.evidence.statistics import share_interval
-from papers.evidence.verdicts import NO, SHOWN, UNDECIDED, YES, Block, Inference, Line, finding
+from papers.core.audit import Chapter
+from papers.core.claims import of_paper
+from papers.core.statistics import share_interval
+from papers.core.verdicts import NO, SHOWN, UNDECIDED, YES, Block, Inference, Line, finding
 from papers.pesc import formulas
 from papers.pesc.accuracy import AWAY, ENOUGH, MEAN, SD, WANTED
 

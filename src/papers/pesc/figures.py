@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from papers.evidence import style
+from papers.core import style
 from papers.pesc.accuracy import AWAY, MEAN, SD
 from papers.pesc.records import ACCURACY, REGRET
 from papers.pesc.tables import PROBLEMS, RULES, regret

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import log_ndtr
 
-from papers.evidence.claims import load
-from papers.evidence.verdicts import NO, YES, Block, Inference, Line
+from papers.core.claims import load
+from papers.core.verdicts import NO, YES, Block, Inference, Line
 from tilted.bayesopt import nfcpd
 from tilted.numerics.quadrature import gauss_legendre
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from papers.evidence.jobs import Job
-from papers.evidence.slices import Slice
+from papers.core.jobs import Job
+from papers.core.slices import Slice
 from papers.pesc import accuracy, regret
 from papers.pesc import records as studies
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.evidence.slices import Slice
+from papers.core.slices import Slice
 from papers.pesc.claims import CLAIMS as OF_PAPER
 from papers.pesc.records import ACCURACY, REGRET
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence.grid import grid
-from papers.evidence.store import write_csv, write_text
+from papers.core.grid import grid
+from papers.core.store import write_csv, write_text
 from papers.pesc import records
 from papers.pesc.accuracy import AWAY, MEAN, SD
 from papers.pesc.claims import within

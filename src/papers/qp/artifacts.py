@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import records, standing
-from papers.evidence.parts import Written
-from papers.evidence.runs import CHECKOUT
-from papers.evidence.store import write_csv, write_text
+from papers.core import provenance, records
+from papers.core.chapters import Written
+from papers.core.runs import CHECKOUT
+from papers.core.store import write_csv, write_text
 from papers.qp import figures, paired_figure, published
 from papers.qp.claims import chapter as claims
 from papers.qp.lookup import effect as lookup_effect
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.core.study import Study
-    from papers.evidence.verdicts import Finding
+    from papers.core.verdicts import Finding
     from papers.qp.table1.rows import Summary
 
 PRINTED = "qp_table1.csv"
@@ -77,7 +77,7 @@ def write(
     summary = table1.load(folder, Path(published_folder, PRINTED))
     studies = (TIMING, LOOKUP_ERRORS, LOOKUP_EFFECT, TRUTH, NEARER_FITS)
     frames = {study: records.find(study, folder) for study in studies}
-    notes, loud = standing.of(frames, folder)
+    notes, loud = provenance.of(frames, folder)
     variances = records.load(VARIANCES, folder)
     write_figures(summary, variances, Path(figures_folder))
     write_tables(summary, Path(tables_folder))
@@ -90,7 +90,7 @@ def write(
         _printed(summary.fits), frames[TIMING], frames[LOOKUP_EFFECT], exact, near, variances
     )
     notes_by_claim = {claim: notes[study] for claim, study in STUDIED.items()}
-    return Written([claims.chapter(evidence, notes_by_claim)], [*standing.warnings(summary.groups), *loud])
+    return Written([claims.chapter(evidence, notes_by_claim)], [*provenance.warnings(summary.groups), *loud])
 
 
 def findings(folder: Path, published_folder: Path, names: Collection[str]) -> list[Finding]:

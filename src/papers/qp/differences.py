@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import records, standing
-from papers.evidence.grid import grid, items
-from papers.evidence.store import write_text
+from papers.core import provenance, records
+from papers.core.grid import grid, items
+from papers.core.store import write_text
 from papers.qp import protocols
 from papers.qp.lines import n_folds
 from papers.qp.published import ROWS
@@ -227,7 +227,7 @@ def write_all(folder: str | Path, table_path: str | Path, page_path: str | Path)
     """
     table = effects(load_with_bases(folder))
     write_rounded(table, table_path, 9)
-    write_text(page_path, page(table, standing.note(standing.groups(DIFFERENCES, folder))))
+    write_text(page_path, page(table, provenance.note(provenance.groups(DIFFERENCES, folder))))
 
 
 def page(table: pd.DataFrame, note: Sequence[str] = ()) -> str:
@@ -238,7 +238,7 @@ def page(table: pd.DataFrame, note: Sequence[str] = ()) -> str:
     table : pandas.DataFrame
         Table of `effects`.
     note : sequence of str
-        Lines on which fits were refitted (`papers.evidence.standing.note`); none without records
+        Lines on which fits were refitted (`papers.core.provenance.note`); none without records
         of derived protocols.
     """
     sections = [

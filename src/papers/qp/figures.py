@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import style
-from papers.evidence.grid import seeds_text
-from papers.evidence.spans import spans
+from papers.core import style
+from papers.core.grid import seeds_text
+from papers.core.spans import spans
 from papers.qp import pairs
 from papers.qp.pairs import REFERENCES
 from papers.qp.published import METRICS, PUBLISHED_COLUMNS, is_counts, method_order, n_seeds, printed_as

@@ -11,10 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.core.jobs import Job, blocks
+from papers.core.slices import Slice
 from papers.data.own import described
 from papers.data.registry import task_of
-from papers.evidence.jobs import Job, blocks
-from papers.evidence.slices import Slice
 from papers.qp import protocols
 from papers.qp.published import FOLDS, TRUTH_METHODS, TRUTH_PROTOCOL, is_counts, truth_file
 from papers.qp.records import (

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core import comparisons
+from papers.core.claims import load
+from papers.core.comparisons import Draft, Resampled, Rule, Score, require_one_protocol
+from papers.core.grid import counted
+from papers.core.verdicts import Line
 from papers.data.registry import task_of
-from papers.evidence import comparisons
-from papers.evidence.claims import load
-from papers.evidence.comparisons import Draft, Resampled, Rule, Score, require_one_protocol
-from papers.evidence.grid import counted
-from papers.evidence.verdicts import Line
 from papers.qp import pairs, protocols
 from papers.qp.lines import FAILED, OK, n_folds
 from papers.qp.published import RELEASED_VB, ROWS

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence import statistics, style
+from papers.core import statistics, style
 from papers.qp.paired import NTLL, Paired, paired, tunings
 from papers.qp.published import row_of, row_order
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence.comparisons import require_one_protocol
+from papers.core.comparisons import require_one_protocol
 from papers.qp.lines import FAILED, OK, lengthscales
 from papers.qp.published import is_counts
 

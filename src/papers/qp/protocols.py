@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import files
+from papers.core import files
 
 if TYPE_CHECKING:
     from typing import Any

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence.slices import Slice
+from papers.core.slices import Slice
 from papers.qp import timing
 from papers.qp.claims.chapter import VARIANTS
 from papers.qp.published import CLASSIFICATION, PUBLISHED_COLUMNS, RELEASED_VB, ROWS
@@ -22,7 +22,7 @@ from papers.qp.records import (
 from papers.qp.truth.records import TRUTH, TRUTH_LATENTS
 
 if TYPE_CHECKING:
-    from papers.evidence.records import Change
+    from papers.core.records import Change
 
 EP, QP, TUNED = "ep", "qp", "ep-tune"
 VB = (RELEASED_VB, "vb-joint", "vb")
@@ -79,7 +79,7 @@ def figure(name: str) -> tuple[Slice, ...]:
 
 
 def _timed(folder: Path, mirror: str | None) -> dict[str, Change]:
-    from papers.evidence import records
+    from papers.core import records
 
     lines = list(timing.timed(None, ["as-released"], 3, 3, mirror=mirror))
     return records.put(folder, {TIMING: lines}, keep=False)

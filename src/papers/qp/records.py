@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core import records
 from papers.core.study import (
     EXACT,
     Flag,
@@ -35,7 +36,6 @@ from papers.core.study import (
     places,
     seconds,
 )
-from papers.evidence import records
 from papers.qp import protocols, timing
 from papers.qp import repeat as again
 from papers.qp.lines import FAILED, FOLD, KEY, NUMBERS, OUTCOMES, PAIR, SEED, STATUS, line_of, n_folds
@@ -362,7 +362,7 @@ def load_fits(folder: str | Path) -> pd.DataFrame:
     Raises
     ------
     RecordError
-        As `papers.evidence.records.load`.
+        As `papers.core.records.load`.
     FileNotFoundError
         The folder has none.
     """

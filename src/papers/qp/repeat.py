@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from papers import data
+from papers.core.runs import content_hash
 from papers.data.own import described
-from papers.evidence.runs import content_hash
 from papers.qp import fits, pairs, protocols
 from papers.qp.lines import FAILED, kernel_of
 from tilted.projections import table as lookup

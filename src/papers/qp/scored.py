@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import metrics
+from papers.core import metrics
 from papers.qp import vb_released
 from tilted.inference.result import Status
 from tilted.kernels.squared_exponential import SquaredExponential

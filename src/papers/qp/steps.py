@@ -1,6 +1,6 @@
 """The functions that the jobs of the QP paper call.
 
-Each step takes the paths of its inputs, and of a log, by name (`papers.evidence.jobs.Job`).
+Each step takes the paths of its inputs, and of a log, by name (`papers.core.jobs.Job`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.core import store
 from papers.core.study import RecordError
-from papers.evidence import store
 from papers.qp import pairs, protocols, published
 
 if TYPE_CHECKING:

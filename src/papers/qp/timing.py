@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers import data
-from papers.evidence import comparisons
-from papers.evidence.claims import load
-from papers.evidence.comparisons import Draft, similar
-from papers.evidence.grid import counted
-from papers.evidence.verdicts import Block, Line
+from papers.core import comparisons
+from papers.core.claims import load
+from papers.core.comparisons import Draft, similar
+from papers.core.grid import counted
+from papers.core.verdicts import Block, Line
 from papers.qp import fits, protocols
 from papers.qp.published import CLASSIFICATION, ROWS
 from papers.qp.repeat import certified_table, loaded

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import records, standing
-from papers.evidence.audit import Chapter
-from papers.evidence.parts import Written
-from papers.evidence.verdicts import finding
+from papers.core import provenance, records
+from papers.core.audit import Chapter
+from papers.core.chapters import Written
+from papers.core.verdicts import finding
 from papers.rep import claims, figures, points_claims, tables
 from papers.rep.records import FITS, POINTS, STUDIES
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.core.study import Study
-    from papers.evidence.verdicts import Finding
+    from papers.core.verdicts import Finding
 
 FIGURES = "rep"
 """Folder of the figures."""
@@ -46,14 +46,14 @@ def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | P
     frames = {study: records.load(study, folder) for study in STUDIES}
     if all(frame.empty for frame in frames.values()):
         return Written([], [])
-    notes, loud = standing.of(frames, folder)
-    provenance = [
+    notes, loud = provenance.of(frames, folder)
+    lines = [
         line
         for study, of_study in notes.items()
         if of_study
         for line in (f"`{study.file}`:", "", *of_study, "")
     ]
-    tables.write(frames, tables_folder, provenance)
+    tables.write(frames, tables_folder, lines)
     figures.write(frames, Path(figures_folder, FIGURES))
     return Written([Chapter(HEADING, judged(frames), LEGEND)], loud)
 

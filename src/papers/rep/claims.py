@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence.claims import of_paper
-from papers.evidence.comparisons import Draft, Resampled, higher, tested
-from papers.evidence.grid import counted
-from papers.evidence.statistics import share_interval
-from papers.evidence.verdicts import MISSING, NO, SHOWN, UNDECIDED, YES, Block, Inference, Line
+from papers.core.claims import of_paper
+from papers.core.comparisons import Draft, Resampled, higher, tested
+from papers.core.grid import counted
+from papers.core.statistics import share_interval
+from papers.core.verdicts import MISSING, NO, SHOWN, UNDECIDED, YES, Block, Inference, Line
 from papers.rep.fits import BLOBS
 from papers.rep.methods import METHODS
 from tilted.inference.relaxations import READINGS

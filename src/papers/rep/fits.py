@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core import metrics
 from papers.data import Dataset, relaxed
-from papers.evidence import metrics
 from papers.rep import blobs
 from papers.rep.methods import MAX_SWEEPS, METHODS, Problem
 from tilted.kernels.squared_exponential import SquaredExponential

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from papers.evidence import store
-from papers.evidence.jobs import Job, blocks
-from papers.evidence.slices import Slice
+from papers.core import store
+from papers.core.jobs import Job, blocks
+from papers.core.slices import Slice
 from papers.rep import records as studies
 from papers.rep.boundary import axis, written
 

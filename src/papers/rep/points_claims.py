@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence.comparisons import Draft, Group, tested
-from papers.evidence.verdicts import NO, SHOWN, YES, Block, Inference, Line
+from papers.core.comparisons import Draft, Group, tested
+from papers.core.verdicts import NO, SHOWN, YES, Block, Inference, Line
 from papers.rep.claims import CLAIMS, DESCRIBED, Protocol, draft
 from papers.rep.points import BASE_SET, EXACT, PENALTIES, PRINTED_PEP
 from tilted.inference.textbook import CONVERGED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.evidence.slices import Slice
+from papers.core.slices import Slice
 from papers.rep import figures
 from papers.rep.claims import SPAM, UCI
 from papers.rep.fits import BLOBS

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import render
-from papers.evidence.grid import grid, items
-from papers.evidence.render import Column, text
-from papers.evidence.store import write_csv, write_text
+from papers.core import render
+from papers.core.grid import grid, items
+from papers.core.render import Column, text
+from papers.core.store import write_csv, write_text
 from papers.rep.claims import EP, NAMES, SPAM, UCI, once
 from papers.rep.fits import BLOBS, FAILED
 from papers.rep.methods import METHODS

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.core import files, records, runs
+from papers.core.repeat import Repeated, repeat
+from papers.core.runs import CHECKOUT
 from papers.core.study import RUN, RecordError, Source
-from papers.evidence import files, records, runs
-from papers.evidence.repeat import Repeated, repeat
-from papers.evidence.runs import CHECKOUT
 from papers.reproduce import names, receipt, sample, statistics
 from papers.reproduce.receipt import Receipt
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from papers import captions
 from papers.captions import READS
-from papers.evidence import claims
-from papers.evidence.figure_data import PACKED, PLAIN
-from papers.evidence.runs import CHECKOUT
+from papers.core import claims
+from papers.core.figure_data import PACKED, PLAIN
+from papers.core.runs import CHECKOUT
 from papers.pep import artifacts as pep_artifacts
 from papers.pesc import artifacts as pesc_artifacts
 from papers.qp import artifacts as qp_artifacts
@@ -27,7 +27,7 @@ from papers.rep import artifacts as rep_artifacts
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from papers.evidence.slices import Slice
+    from papers.core.slices import Slice
 
 ARTIFACTS: dict[str, ModuleType] = {
     "QP": qp_artifacts,

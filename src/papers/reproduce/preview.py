@@ -6,9 +6,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.core.comparison import BETTER, CHAOTIC, SAME, WORSE, compare_frames
-from papers.evidence import records
-from papers.evidence.runs import CHECKOUT
+from papers.core import records
+from papers.core.agreement import BETTER, CHAOTIC, SAME, WORSE, compare_frames
+from papers.core.runs import CHECKOUT
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.core.comparison import BETTER, CHAOTIC, DIFFERENT, SAME, WORSE
-from papers.evidence import claims, runs, store
-from papers.evidence.grid import counted, grid
+from papers.core import claims, runs, store
+from papers.core.agreement import BETTER, CHAOTIC, DIFFERENT, SAME, WORSE
+from papers.core.grid import counted, grid
 
 if TYPE_CHECKING:
     from typing import Any

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence import slices
-from papers.evidence.repeat import APART, seconds_of
+from papers.core import slices
+from papers.core.repeat import APART, seconds_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from papers.core.slices import Slice
     from papers.core.study import Study
-    from papers.evidence.slices import Slice
 
 LONGEST = 20.0
 """Processor seconds above which a single row is not repeated unless everything is."""

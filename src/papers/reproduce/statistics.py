@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from papers.core.comparison import Agreement, compare_frames
+from papers.core import records
+from papers.core.agreement import Agreement, compare_frames
+from papers.core.repeat import beside
+from papers.core.runs import CHECKOUT
 from papers.core.study import RUN
-from papers.evidence import records
-from papers.evidence.repeat import beside
-from papers.evidence.runs import CHECKOUT
-from papers.evidence.verdicts import MISSING, SHOWN
+from papers.core.verdicts import MISSING, SHOWN
 from papers.reproduce.names import ARTIFACTS, CLAIM, TABLE
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from papers.core.repeat import Repeated
     from papers.core.study import Study
-    from papers.evidence.repeat import Repeated
-    from papers.evidence.verdicts import Finding, Line
+    from papers.core.verdicts import Finding, Line
     from papers.reproduce.names import Target
 
     Frames = Mapping[Study, pd.DataFrame]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from papers.evidence import records
+from papers.core import records
 from papers.pep.records import REGRESSION
 
 POWERS = ("0", "0.5", "0.8", "1")

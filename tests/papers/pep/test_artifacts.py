@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.evidence import audit, claims, style
+from papers.core import audit, claims, style
 from papers.pep import artifacts, compare, data_sets, jobs, published, scores, tables, toy
 from papers.pep.claims import chapter as judged_by
 from papers.pep.digits import results

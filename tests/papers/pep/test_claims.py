@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.evidence import comparisons
-from papers.evidence.comparisons import Draft, Group, higher, not_lower
-from papers.evidence.verdicts import finding
+from papers.core import comparisons
+from papers.core.comparisons import Draft, Group, higher, not_lower
+from papers.core.verdicts import finding
 from papers.pep.claims import chapter, contests, shares, synthetic
 from papers.pep.published import Counted, Printed
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.evidence.verdicts import finding
+from papers.core.verdicts import finding
 from papers.pep import artifacts, banana, compare, data_sets, dense, published, scores, tables
 from papers.pep.claims import contests
 from papers.pep.figures import duels, looks

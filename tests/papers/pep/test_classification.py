@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from papers.core import runs
 from papers.data import classification, regression
 from papers.data.registry import data_home
-from papers.evidence import runs
 from papers.pep import classification as experiment
 from papers.pep import regression as pep
 from tilted.kernels import SquaredExponential

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.evidence import records, store
+from papers.core import records, store
 from papers.pep import artifacts
 from papers.pep.digits import results as digits_results
 from papers.pep.digits.training import RUN

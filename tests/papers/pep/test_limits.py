@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from papers.evidence import records
+from papers.core import records
 from papers.pep import limits
 from papers.pep.records import LIMITS
 from tilted.kernels import SquaredExponential

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from papers.core.comparison import BETTER, CHAOTIC, DIFFERENT, SAME, WORSE, compare
+from papers.core import records, runs, store
+from papers.core.agreement import BETTER, CHAOTIC, DIFFERENT, SAME, WORSE, compare
+from papers.core.store import RecordError
 from papers.core.study import Source
-from papers.evidence import records, runs, store
-from papers.evidence.store import RecordError
 from papers.pep import regression
 from papers.pep.records import CLASSIFICATION, OUTCOMES, REGRESSION, line_of
 from tilted.learning.search import Search

@@ -5,9 +5,9 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from papers.core import records, verify
 from papers.data import Dataset
 from papers.data.registry import OWN
-from papers.evidence import records, verify
 from papers.pep import banana, classification, dense, limits
 from papers.pep.records import BANANA, DENSE, LIMITS, MAP
 from tilted.learning.search import Search

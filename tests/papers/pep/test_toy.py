@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from papers.evidence import records
+from papers.core import records
 from papers.pep import made_up, toy
 from papers.pep import regression as pep
 from papers.pep.records import TOY

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from papers.evidence.store import RecordError
+from papers.core.store import RecordError
 from papers.pep import toy
 from papers.pep.records import TOY
 

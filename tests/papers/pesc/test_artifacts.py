@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.evidence import records, runs, store
+from papers.core import records, runs, store
 from papers.pesc import accuracy as pesc_accuracy
 from papers.pesc import artifacts, claims, formulas, tables
 from papers.pesc import regret as pesc_regret

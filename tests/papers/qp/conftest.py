@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.evidence import store
-from papers.evidence.runs import Run
+from papers.core import store
+from papers.core.runs import Run
 from papers.qp import lines as qp_lines
 from papers.qp import published, records
 from papers.qp.lines import NO_PAIR

@@ -2,7 +2,7 @@
 
 import pytest
 
-from papers.evidence.store import RecordError
+from papers.core.store import RecordError
 from papers.qp import artifacts, pairs, published
 from papers.qp.lines import n_folds
 from papers.qp.records import FITS

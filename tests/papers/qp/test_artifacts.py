@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from papers.evidence import records
-from papers.evidence.store import RecordError
+from papers.core import records
+from papers.core.store import RecordError
 from papers.qp import artifacts, pairs
 from papers.qp.claims.chapter import CLAIMS
 from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS, TRUTH, TRUTH_LATENTS

@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from papers.evidence import audit as text
-from papers.evidence.claims import of_paper
-from papers.evidence.verdicts import (
+from papers.core import audit as text
+from papers.core.claims import of_paper
+from papers.core.verdicts import (
     FAILS,
     HOLDS,
     TOO_FEW,

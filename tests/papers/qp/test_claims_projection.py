@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from papers.evidence.verdicts import FAILS, HOLDS
+from papers.core.verdicts import FAILS, HOLDS
 from papers.qp.claims import projection
 from tilted import likelihoods
 from tilted.projections.moments import kl, wasserstein

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, SHOWN, TOO_FEW, UNDECIDED
+from papers.core.verdicts import FAILS, HOLDS, IN_PART, SHOWN, TOO_FEW, UNDECIDED
 from papers.qp.claims import chapter as scores
 from papers.qp.published import ROWS
 

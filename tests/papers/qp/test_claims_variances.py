@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from papers.evidence.verdicts import (
+from papers.core.verdicts import (
     FAILS,
     HOLDS,
     IN_PART,

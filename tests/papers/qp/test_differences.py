@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from papers import data
-from papers.evidence import records
+from papers.core import records
 from papers.qp import differences, protocols
 from papers.qp import fits as qp
 from papers.qp.records import DIFFERENCES, FITS

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.evidence import style
+from papers.core import style
 from papers.qp import figures, pairs
 from papers.qp.lines import NO_PAIR as NONE
 from papers.qp.records import VARIANCES
@@ -217,7 +217,7 @@ def test_the_style_is_restored():
 def test_importing_the_room_is_cheap():
     code = (
         "import sys\n"
-        "from papers.qp import artifacts, steps\nfrom papers.evidence import store\n"
+        "from papers.qp import artifacts, steps\nfrom papers.core import store\n"
         "print(sorted({'pandas', 'matplotlib', 'jinja2'} & set(sys.modules)))"
     )
     done = subprocess.run(

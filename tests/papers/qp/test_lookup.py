@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.evidence import records
-from papers.evidence.verify import Selection, verify
+from papers.core import records
+from papers.core.verify import Selection, verify
 from papers.qp.lookup import errors as lookup
 from papers.qp.records import LOOKUP_ERRORS
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from papers import data
-from papers.evidence import records, runs, store
-from papers.evidence.verdicts import FAILS, HOLDS, MISSING, NO, SHOWN, TOO_FEW, UNDECIDED, YES, finding
-from papers.evidence.verify import Selection, verify
+from papers.core import records, runs, store
+from papers.core.verdicts import FAILS, HOLDS, MISSING, NO, SHOWN, TOO_FEW, UNDECIDED, YES, finding
+from papers.core.verify import Selection, verify
 from papers.qp import fits as qp
 from papers.qp import protocols
 from papers.qp.lookup import effect as lookup_effect

@@ -11,9 +11,9 @@ from scipy.stats import multivariate_normal, norm
 
 import tilted
 from papers import data
-from papers.evidence.claims import load
-from papers.evidence.store import RecordError
-from papers.evidence.verdicts import FAILS, HOLDS, TOO_FEW
+from papers.core.claims import load
+from papers.core.store import RecordError
+from papers.core.verdicts import FAILS, HOLDS, TOO_FEW
 from papers.qp import fits
 from papers.qp.nearer import experiment as nearer
 from papers.qp.nearer import pages as nearer_pages

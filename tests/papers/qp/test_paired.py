@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.evidence.comparisons import higher, not_lower, shown
-from papers.evidence.verdicts import MISSING, NO, SHOWN, YES
+from papers.core.comparisons import higher, not_lower, shown
+from papers.core.verdicts import MISSING, NO, SHOWN, YES
 from papers.qp.paired import EQUAL, NTLL, drafts, paired
 from papers.qp.paired import tested as lines_of
 

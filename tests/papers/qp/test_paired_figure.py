@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from papers.evidence import statistics, style
+from papers.core import statistics, style
 from papers.qp import paired_figure
 from papers.qp.paired import paired
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from papers.evidence import store
+from papers.core import store
 from papers.qp import fits, pairs, steps
 from papers.qp.lines import NO_PAIR, line_of
 from papers.qp.records import DIFFERENCES, FITS, VARIANCES, rows_of_fit

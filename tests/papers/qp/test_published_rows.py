@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from papers import data
-from papers.evidence import records, runs, store
+from papers.core import records, runs, store
 from papers.qp import fits as qp
 from papers.qp import published
 from papers.qp.records import FITS

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from papers.evidence import records
-from papers.evidence.store import RecordError
+from papers.core import records
+from papers.core.store import RecordError
 from papers.qp.lines import lengthscales
 from papers.qp.records import FITS, VARIANCES, load_fits, ordered, study_of
 

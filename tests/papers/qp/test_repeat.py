@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.core.comparison import DIFFERENT, SAME, compare_frames
+from papers.core import records
+from papers.core.agreement import DIFFERENT, SAME, compare_frames
+from papers.core.repeat import beside
 from papers.core.study import Source
-from papers.evidence import records
-from papers.evidence.repeat import beside
 from papers.qp import protocols, repeat
 from papers.qp.records import FITS, VARIANCES
 

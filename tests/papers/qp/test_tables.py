@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from papers.evidence import grid, standing
+from papers.core import grid, provenance
 from papers.qp import lines as reasons
 from papers.qp import published
 from papers.qp.table1 import latex, tables
@@ -190,7 +190,7 @@ def test_clean_runs_say_none_and_what_was_never_made_again_is_said(line, summary
     assert text.count("\nNone.\n") == 2 and "verified" not in text
     assert "| as-released | ep     |    1 |         1 |      0.100 | 2026-01-02 |" in text
     assert "- python 3, fast & small" in text
-    group = standing.Group("qp/fits.csv", "coal ep", 1, 0, 0, 0, 0, 0, ("2026-01-02",), ())
+    group = provenance.Group("qp/fits.csv", "coal ep", 1, 0, 0, 0, 0, 0, ("2026-01-02",), ())
     text = tables.markdown(dataclasses.replace(whole, groups=[group]))
     assert "**Not all of these records were verified: see Provenance below.**" in text.split("## Protocol")[0]
     assert "**NEVER REPEATED: qp/fits.csv: coal ep.**" in text.split("## Provenance")[1]

@@ -6,9 +6,9 @@ import pytest
 
 from papers import data
 from papers.cli import main
-from papers.evidence import records
-from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, TOO_FEW, UNDECIDED
-from papers.evidence.verify import Selection, verify
+from papers.core import records
+from papers.core.verdicts import FAILS, HOLDS, IN_PART, TOO_FEW, UNDECIDED
+from papers.core.verify import Selection, verify
 from papers.qp import fits as qp
 from papers.qp import timing
 from papers.qp.records import TIMING

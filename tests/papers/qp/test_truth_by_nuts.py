@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from papers import data
-from papers.evidence.runs import CHECKOUT
+from papers.core.runs import CHECKOUT
 from papers.qp import fits
 from papers.qp.truth import records
 from tilted.kernels import SquaredExponential

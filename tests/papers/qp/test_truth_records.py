@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from papers.core import records, store, verify
 from papers.data import DataError
-from papers.evidence import records, store, verify
 from papers.qp import repeat
 from papers.qp.records import TRUTH, TRUTH_LATENTS
 from papers.qp.truth import records as truth_records

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.evidence import style
-from papers.evidence.store import write_csv
+from papers.core import style
+from papers.core.store import write_csv
 from papers.qp.truth import figure as truth_figure
 from papers.qp.truth import pages as truth_pages
 from papers.qp.truth import tables as truth

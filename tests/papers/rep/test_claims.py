@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.evidence import audit
-from papers.evidence.verdicts import FAILS, HOLDS, IN_PART, TOO_FEW, UNDECIDED, finding
+from papers.core import audit
+from papers.core.verdicts import FAILS, HOLDS, IN_PART, TOO_FEW, UNDECIDED, finding
 from papers.qp.claims.chapter import TE
 from papers.rep import claims, points_claims
 from papers.rep.claims import CORRECTED, DESCRIBED, OF_FITS, PROTOCOLS

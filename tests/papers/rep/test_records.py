@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from papers.evidence import records, store
+from papers.core import records, store
 from papers.rep.records import BOUNDARY, CHOICES, CURVES, EPSILONS, EXACT, FITS, POINTS
 
 STAMP = {"commit": "aa", "version": "1", "protocol": "", "environment": "numpy 2", "date": "2026-01-02"}

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from papers.evidence import records
-from papers.evidence.runs import CHECKOUT
+from papers.core import records
+from papers.core.runs import CHECKOUT
 from papers.rep import tables
 from papers.rep.records import CHOICES, EPSILONS, FITS, POINTS, STUDIES
 

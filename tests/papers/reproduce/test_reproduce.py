@@ -9,10 +9,10 @@ import pytest
 
 from papers.cli import main
 from papers.configuration import Asked
+from papers.core import claims, records, repeat, slices
+from papers.core.jobs import Job
+from papers.core.runs import CHECKOUT
 from papers.core.study import RUN
-from papers.evidence import claims, records, repeat, slices
-from papers.evidence.jobs import Job
-from papers.evidence.runs import CHECKOUT
 from papers.pep.records import LIMITS, REGRESSION
 from papers.pesc.records import ACCURACY, REGRET
 from papers.qp.records import FITS as QP_FITS

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from papers.core.audit import Chapter
 from papers.core.study import Study
+from papers.core.verdicts import Block, Finding, finding
 from papers.data.classification import RELEASED
-from papers.evidence.audit import Chapter
-from papers.evidence.verdicts import Block, Finding, finding
 from papers.pep import banana, dense, limits
 from papers.pep.claims import contests, synthetic
 from papers.pep.claims.contests import Published

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence import claims
-from papers.evidence.comparisons import Draft, Group, higher, missing, not_lower, similar, tested
-from papers.evidence.verdicts import Block
+from papers.core import claims
+from papers.core.comparisons import Draft, Group, higher, missing, not_lower, similar, tested
+from papers.core.verdicts import Block
 from papers.pep import compare, scores
 from papers.pep.claims.shares import (
     DIRECTION,
@@ -36,7 +36,7 @@ from papers.pep.scores import NLL, PREDICTIVE, SMLL, SMSE
 if TYPE_CHECKING:
     import pandas as pd
 
-    from papers.evidence.comparisons import Rule, Score
+    from papers.core.comparisons import Rule, Score
 
 CLAIMS = claims.load()
 RANK_MARGIN = CLAIMS["PEP6"].margin["rank"]

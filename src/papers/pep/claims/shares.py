@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import claims
-from papers.evidence.comparisons import Draft, higher, missing, similar, tested
-from papers.evidence.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
+from papers.core import claims
+from papers.core.comparisons import Draft, higher, missing, similar, tested
+from papers.core.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from papers.pep import compare, scores
 from papers.pep.claims.synthetic import with_every_m
 from papers.pep.published import Counted, Printed
@@ -23,7 +23,7 @@ from papers.pep.scores import name_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from papers.evidence.comparisons import Rule, Score
+    from papers.core.comparisons import Rule, Score
 
 CLAIMS = claims.load()
 MARGIN = CLAIMS["PEP4"].margin["share"]

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import claims
-from papers.evidence.comparisons import Draft, Group, higher, missing, not_lower, shown, tested
-from papers.evidence.verdicts import MISSING, Block, Line
+from papers.core import claims
+from papers.core.comparisons import Draft, Group, higher, missing, not_lower, shown, tested
+from papers.core.verdicts import MISSING, Block, Line
 from papers.pep import compare, scores
 from papers.pep.regression import FULL
 from papers.pep.scores import NLML, PREDICTIVE, values
@@ -23,7 +23,7 @@ from papers.pep.scores import NLML, PREDICTIVE, values
 if TYPE_CHECKING:
     import pandas as pd
 
-    from papers.evidence.comparisons import Rule, Score
+    from papers.core.comparisons import Rule, Score
 
     BySet = Mapping[tuple[str, int], pd.Series]
     """(power, M) -> score of each synthetic set; the full GP at M = 0."""

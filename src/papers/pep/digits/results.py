@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence import claims, style
-from papers.evidence.grid import counted, grid, items
-from papers.evidence.store import write_csv, write_text
-from papers.evidence.verdicts import NO, YES, Block, Inference, Line
+from papers.core import claims, style
+from papers.core.grid import counted, grid, items
+from papers.core.store import write_csv, write_text
+from papers.core.verdicts import NO, YES, Block, Inference, Line
 from papers.pep import scores
 from papers.pep.digits.training import RUN
 from papers.pep.figures import looks
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from papers.evidence.grid import Grid
+    from papers.core.grid import Grid
 
 LEVELS = (0.05, 0.03)
 """Shares of errors; the time at which a training reached each is reported."""
@@ -104,7 +104,7 @@ HEADER = "M|α|Steps|Runs|Failed|To 5 %|To 3 %|All, s|Errors, %|log p(y*)|Skippe
 
 
 def write(frame: pd.DataFrame, made: Sequence[str], folder: str | Path) -> None:
-    """Write `NAMES`; ``made`` holds the lines about the record's origin (`standing.note`)."""
+    """Write `NAMES`; ``made`` holds the lines about the record's origin (`provenance.note`)."""
     import pandas as pd
 
     write_csv(Path(folder, NAMES[0]), pd.DataFrame(map(_line, ends(frame))))

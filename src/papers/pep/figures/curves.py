@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from papers.evidence import style
+from papers.core import style
 from papers.pep import scores
 from papers.pep.compare import short_of_bound, standard_error
 from papers.pep.figures import looks
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from papers.evidence.comparisons import Score
+    from papers.core.comparisons import Score
 
     Panel = tuple[str, pd.DataFrame, Score]
 

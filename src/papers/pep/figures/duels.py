@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from papers.evidence import style
+from papers.core import style
 from papers.pep import compare, scores
 from papers.pep.figures import looks
 from papers.pep.scores import NAMES, SMSE, label
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from papers.evidence.comparisons import Score
+    from papers.core.comparisons import Score
 
 PAIRS = (("0.5", "0"), ("1", "0"), ("0.5", "1"))
 """First and second power of figures 14, 15 and 16, and of the rows of figure 4."""

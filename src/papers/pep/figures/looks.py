@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from papers.evidence import style
+from papers.core import style
 from papers.pep.regression import DESCRIBED, FULL
 from papers.pep.scores import coverage, label
 

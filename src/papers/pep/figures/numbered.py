@@ -13,7 +13,7 @@ from papers.pep.scores import ENDS, ERROR, NLL, NLML, SMLL, SMSE, is_classificat
 if TYPE_CHECKING:
     import pandas as pd
 
-    from papers.evidence.comparisons import Score
+    from papers.core.comparisons import Score
 
 
 class Figure(NamedTuple):

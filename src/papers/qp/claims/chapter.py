@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.evidence import statistics
-from papers.evidence.audit import Chapter
-from papers.evidence.claims import load
-from papers.evidence.comparisons import Score, higher, not_lower, noticeably_higher, shown, similar
-from papers.evidence.statistics import ALPHA
-from papers.evidence.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, Inference, Line, finding
+from papers.core import statistics
+from papers.core.audit import Chapter
+from papers.core.claims import load
+from papers.core.comparisons import Score, higher, not_lower, noticeably_higher, shown, similar
+from papers.core.statistics import ALPHA
+from papers.core.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, Inference, Line, finding
 from papers.qp import protocols, timing
 from papers.qp.claims import projection as claims_projection
 from papers.qp.claims import variances as claims_variances

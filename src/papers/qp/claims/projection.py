@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence.verdicts import NO, YES, Block, Inference, Line
+from papers.core.verdicts import NO, YES, Block, Inference, Line
 from papers.qp import protocols
 from tilted import likelihoods
 from tilted.numerics.quadrature import integrate

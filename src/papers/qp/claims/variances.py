@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from papers.evidence.claims import load
-from papers.evidence.comparisons import higher, shown
-from papers.evidence.grid import counted
-from papers.evidence.spans import spans
-from papers.evidence.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
+from papers.core.claims import load
+from papers.core.comparisons import higher, shown
+from papers.core.grid import counted
+from papers.core.spans import spans
+from papers.core.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from papers.qp import pairs, protocols
 from papers.qp.lines import FAILED, OK
 from papers.qp.paired import (

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import metrics, statistics
-from papers.evidence.claims import load
-from papers.evidence.comparisons import shown
-from papers.evidence.grid import counted, grid
-from papers.evidence.verdicts import MISSING, NO, UNDECIDED, YES, Block, Inference, Line
+from papers.core import metrics, statistics
+from papers.core.claims import load
+from papers.core.comparisons import shown
+from papers.core.grid import counted, grid
+from papers.core.verdicts import MISSING, NO, UNDECIDED, YES, Block, Inference, Line
 from papers.qp import fits, protocols
 from papers.qp.lines import FAILED, kernel_of
 from papers.qp.lookup.errors import PAPER

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import render
-from papers.evidence.render import Column, text
+from papers.core import render
+from papers.core.render import Column, text
 from papers.qp.lookup import paper_table
 from papers.qp.repeat import certified_table
 from tilted import likelihoods

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import style
-from papers.evidence.statistics import share_interval
+from papers.core import style
+from papers.core.statistics import share_interval
 from papers.qp.nearer.experiment import METHODS
 from papers.qp.nearer.pages import LABELS, LOOKS
 from papers.qp.nearer.tables import confidence, overconfidence

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import style
-from papers.evidence.grid import grid, number
-from papers.evidence.store import write_csv, write_text
+from papers.core import style
+from papers.core.grid import grid, number
+from papers.core.store import write_csv, write_text
 from papers.qp.nearer.experiment import METHODS
 from papers.qp.published import RELEASED_VB, row_of
 from papers.qp.table1 import learned as learned_pages

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence.claims import load
-from papers.evidence.store import RecordError
-from papers.evidence.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
+from papers.core.claims import load
+from papers.core.store import RecordError
+from papers.core.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from papers.qp.nearer.experiment import METHODS
 from papers.qp.published import ROWS, is_counts
 from papers.qp.truth import experiment as truth

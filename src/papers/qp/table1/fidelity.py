@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import render
-from papers.evidence.grid import grid
-from papers.evidence.render import Column, text
-from papers.evidence.store import write_text
+from papers.core import render
+from papers.core.grid import grid
+from papers.core.render import Column, text
+from papers.core.store import write_text
 from papers.qp import published
 from papers.qp.lines import FAILED, FOLD
 from papers.qp.published import RELEASED_VB, ROWS

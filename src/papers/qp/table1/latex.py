@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence.grid import seeds_text
-from papers.evidence.store import write_text
+from papers.core.grid import seeds_text
+from papers.core.store import write_text
 from papers.qp import published
 from papers.qp.published import METRICS, UNITS, method_order, paper_methods
 from papers.qp.table1.tables import in_columns, marks, published_cells, vb_is

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence.grid import grid, number
+from papers.core.grid import grid, number
 from papers.qp.lines import FAILED, OK, lengthscales
 from papers.qp.published import row_of, row_order
 from papers.qp.scored import UNTRUSTED

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papers.core import provenance, records
+from papers.core.spans import spans
 from papers.core.study import RUN
-from papers.evidence import records, standing
-from papers.evidence.spans import spans
 from papers.qp import published
 from papers.qp.lines import FAILED, OK, clause_of, n_folds, reason_class
 from papers.qp.paired import EQUAL as AT_QPS
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.evidence.runs import Run
-    from papers.evidence.standing import Group
+    from papers.core.provenance import Group
+    from papers.core.runs import Run
     from papers.qp.published import Printed
 
 FIELDS = {"TE": ("test_error", 100.0), "NTLL": ("ntll", 1000.0)}
@@ -69,7 +69,7 @@ class Summary:
     runs : dict
         Run of a record -> its row of ``runs.csv``.
     groups : list of Group
-        Repeated records (`papers.evidence.standing`).
+        Repeated records (`papers.core.provenance`).
     """
 
     fits: pd.DataFrame
@@ -114,7 +114,7 @@ def load(folder: str | Path, printed: str | Path) -> Summary:
     groups = [
         group
         for protocol, study in FITS.items()
-        for group in standing.groups(study, folder, fits[fits["protocol"] == protocol])
+        for group in provenance.groups(study, folder, fits[fits["protocol"] == protocol])
     ]
     return summarise(fits, published.read(printed), records.read_runs(folder), groups)
 

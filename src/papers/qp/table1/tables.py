@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import render, standing
-from papers.evidence.grid import deviation, grid, items, number, seeds_text
-from papers.evidence.render import Column, text
-from papers.evidence.store import write_text
+from papers.core import provenance, render
+from papers.core.grid import deviation, grid, items, number, seeds_text
+from papers.core.render import Column, text
+from papers.core.store import write_text
 from papers.qp import published
 from papers.qp.lines import OK
 from papers.qp.published import METRICS, PUBLISHED_COLUMNS, UNITS, paper_methods
@@ -52,7 +52,7 @@ def write_rounded(table: pd.DataFrame, path: str | Path, decimals: int) -> Path:
 def markdown(summary: Summary) -> str:
     """Return Table 1 as Markdown that is also legible as plain text; ends with a line feed."""
     lines = [f"# {TITLE}", "", *LEGEND.splitlines(), ""]
-    if standing.warnings(summary.groups):
+    if provenance.warnings(summary.groups):
         lines += ["**Not all of these records were verified: see Provenance below.**", ""]
     for protocol in summary.protocols:
         lines += [*_paper_table(summary, protocol), ""]
@@ -82,7 +82,7 @@ def _provenance(summary: Summary) -> list[str]:
     ]
     header = ("Protocol", "Method", "Fits", "Converged", "Core-hours", "Run on")
     machines = [*items(summary.environments), ""] if summary.environments else []
-    return [*grid(header, "llrrrl", cells), "", *machines, *standing.note(summary.groups)]
+    return [*grid(header, "llrrrl", cells), "", *machines, *provenance.note(summary.groups)]
 
 
 def days(known: Sequence[str]) -> str:

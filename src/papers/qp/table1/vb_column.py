@@ -22,10 +22,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.evidence import render, style
-from papers.evidence.grid import grid, number
-from papers.evidence.render import Column, text
-from papers.evidence.store import write_text
+from papers.core import render, style
+from papers.core.grid import grid, number
+from papers.core.render import Column, text
+from papers.core.store import write_text
 from papers.qp import published
 from papers.qp.lines import FAILED, FOLD
 from papers.qp.published import METRICS, RELEASED_VB

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import style
+from papers.core import style
 from papers.qp.published import ROWS
 from papers.qp.truth.experiment import METHODS
 from papers.qp.truth.pages import LABELS

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence.grid import WIDTH, grid
-from papers.evidence.store import write_text
+from papers.core.grid import WIDTH, grid
+from papers.core.store import write_text
 from papers.qp.published import ROWS
 from papers.qp.truth.tables import DECIDED, PARTS, by_dataset
 
@@ -166,7 +166,7 @@ def write_markdown(
 ) -> Path:
     """Write the summary as Markdown that is legible as plain text, with the sampler's diagnostics.
 
-    ``note`` has lines about repeated records (`papers.evidence.standing.note`).
+    ``note`` has lines about repeated records (`papers.core.provenance.note`).
     """
     lines = [f"# {TITLE}", "", *LEGEND.splitlines(), "", *([*note, ""] if note else [])]
     for half, name in (("test", "Test latents"), ("train", "Training latents")):

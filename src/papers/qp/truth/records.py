@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from papers.core import records
 from papers.core.study import EXACT, Float, Integer, Study, Text, ordered_text, seconds
-from papers.evidence import records
 from papers.qp import fits
 from papers.qp.published import ROWS
 from papers.qp.repeat import loaded

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence.claims import load
+from papers.core.claims import load
 from papers.qp.published import ROWS
 from papers.qp.truth.experiment import METHODS
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from papers.evidence import style
+from papers.core import style
 from papers.rep import blobs
 from papers.rep.boundary import BAYES
 from papers.rep.claims import once

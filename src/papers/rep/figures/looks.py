@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from papers.evidence import statistics, style
+from papers.core import statistics, style
 from papers.rep.fits import FAILED
 from tilted.inference.textbook import CONVERGED, DIVERGED, UNSETTLED
 

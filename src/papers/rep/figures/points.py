@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import style
+from papers.core import style
 from papers.rep import points
 from papers.rep.figures import looks
 from papers.rep.figures.looks import LOOKS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.evidence import statistics, style
+from papers.core import statistics, style
 from papers.rep.claims import EP, NAMES, SPAM, UCI, once
 from papers.rep.figures import looks
 from papers.rep.figures.looks import LOOKS
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from papers.evidence.statistics import Estimate
+    from papers.core.statistics import Estimate
 
 FEWEST = 2
 """Number of splits that an interval needs."""
