@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy: one BLAS thread a worker, as in make
+
 import hypothesis
 import numpy as np
 import pytest

@@ -54,7 +54,7 @@ def artifact_settings(paper):
         "paper": paper,
         "folders": lambda wildcards: [ROWS, TABLES, FIGURES, "data/published"],
         "claims": content_hash({name: list(claim) for name, claim in claims.of_paper(paper.upper()).items()}),
-        "source": source_hash(f"papers.{paper}", "papers.core", "papers.core", "papers.make"),
+        "source": source_hash(f"papers.{paper}", "papers.core", "papers.make"),
     }
 
 
