@@ -412,7 +412,7 @@ def completion(options: argparse.Namespace) -> int:
 
     from papers.reproduce import names
 
-    print(shtab.complete(parser([*names.known()]), options.shell))
+    print(shtab.complete(parser([*names.targets_by_name()]), options.shell))
     return 0
 
 

@@ -9,7 +9,7 @@ import pytest
 from papers.core import records, verify
 from papers.core.agreement import CHAOTIC, SAME, compare_frames
 from papers.core.files import MissingData
-from papers.core.repeat import APART, beside, seconds_of
+from papers.core.repeat import APART, align, seconds_of
 from papers.core.study import Source
 from papers.pep import records as pep
 from papers.pesc import records as pesc
@@ -36,8 +36,8 @@ def test_recorded_numbers_are_today_s(study, wanted, tmp_path, monkeypatch):
         shutil.copy(RESULTS / name, folder / name)
     monkeypatch.delenv("TILTED_DATA_MIRROR", raising=False)
     found = verify.verify([study], folder, verify.Selection(wanted, fits=2, seed=1))
-    assert found.found and not found.missing and not found.differences
-    assert all(row.different == 0 < row.same for row in found.found)
+    assert found.groups and not found.missing and not found.differences
+    assert all(row.different == 0 < row.same for row in found.groups)
 
 
 REPEATED = [study for study in records.studies() if study.repeat]
@@ -65,7 +65,7 @@ def test_the_cheapest_rows_of_every_study_are_repeated(study):
         ]
     except MissingData as error:
         pytest.skip(error.brief)
-    *pair, lost = beside(study, rows, repeated)
+    *pair, lost = align(study, rows, repeated)
     statuses = [row.status for row in compare_frames(study, *pair).rows]
     assert lost == 0 and len(statuses) == len(rows)
     assert set(statuses) <= {SAME, CHAOTIC} and SAME in statuses

@@ -1,4 +1,4 @@
-"""Repeat recorded rows in several processes, and set them beside the recorded ones."""
+"""Repeat recorded rows in several processes, and compare them with the recorded ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def repeat(
     chosen: Mapping[Study, pd.DataFrame],
     source: Source,
     cores: int = 1,
-    kept: Path | None = None,
+    progress: Path | None = None,
 ) -> Repeated:
     """Repeat rows of studies.
 
@@ -56,7 +56,7 @@ def repeat(
     source : Source
     cores : int
         Processes.
-    kept : Path, optional
+    progress : Path, optional
         File that keeps what is finished: after an interruption only the rest is repeated.
 
     Returns
@@ -68,26 +68,28 @@ def repeat(
 
     pieces = [piece for study, rows in chosen.items() for piece in _pieces(study, rows)]
     pieces.sort(key=lambda piece: -piece.seconds)
-    done = _kept(kept)
+    done = _finished(progress)
     studies = {study.file: study for study in records.studies()}
     result = Repeated({study: [] for study in chosen}, [])
 
-    def add(made: list[tuple[str, Row]]) -> None:
-        for file, row in made:
+    def add(pairs: list[tuple[str, Row]]) -> None:
+        for file, row in pairs:
             result.rows.setdefault(studies[file], []).append(row)
 
     for piece in pieces:
         add(done.get(piece.name, []))
-    left = [piece for piece in pieces if piece.name not in done]
-    run = Parallel(n_jobs=max(1, min(cores, len(left), os.cpu_count() or 1)), return_as="generator_unordered")
-    finished = run(delayed(_make)(piece, source) for piece in left)
-    for name, made, reason in tqdm(finished, "repeating", len(left), unit="block", leave=False):
-        add(made)
+    remaining = [piece for piece in pieces if piece.name not in done]
+    run = Parallel(
+        n_jobs=max(1, min(cores, len(remaining), os.cpu_count() or 1)), return_as="generator_unordered"
+    )
+    finished = run(delayed(_make)(piece, source) for piece in remaining)
+    for name, pairs, reason in tqdm(finished, "repeating", len(remaining), unit="block", leave=False):
+        add(pairs)
         if reason and reason not in result.missing:
             result.missing.append(reason)
-        if kept is not None and not reason:
-            with kept.open("a", encoding="utf-8") as file:
-                file.write("\n" + json.dumps([name, made], default=lambda value: value.item()))
+        if progress is not None and not reason:
+            with progress.open("a", encoding="utf-8") as file:
+                file.write("\n" + json.dumps([name, pairs], default=lambda value: value.item()))
     return result
 
 
@@ -114,24 +116,24 @@ def _make(piece: _Piece, source: Source) -> tuple[str, list[tuple[str, Row]], st
     study = next(study for study in records.studies() if study.file == piece.study)
     assert study.repeat is not None, "studies without it are not chosen"
     try:
-        made: list[tuple[str, Row]] = [(of.file, dict(row)) for of, row in study.repeat(piece.rows, source)]
+        pairs: list[tuple[str, Row]] = [(of.file, dict(row)) for of, row in study.repeat(piece.rows, source)]
     except MissingData as error:
         return piece.name, [], f"{study.file}: {error.brief}"
-    return piece.name, made, ""
+    return piece.name, pairs, ""
 
 
-def _kept(path: Path | None) -> dict[str, list[tuple[str, Row]]]:
+def _finished(path: Path | None) -> dict[str, list[tuple[str, Row]]]:
     """Return the pieces that an interrupted run finished; a line that a kill cut short is passed over."""
-    found: dict[str, list[tuple[str, Row]]] = {}
+    pieces_by_name: dict[str, list[tuple[str, Row]]] = {}
     if path is not None and path.is_file():
         for line in path.read_text(encoding="utf-8").split("\n"):
             with suppress(ValueError):
-                name, made = json.loads(line)
-                found[name] = made
-    return found
+                name, pairs = json.loads(line)
+                pieces_by_name[name] = pairs
+    return pieces_by_name
 
 
-def beside(
+def align(
     study: Study, recorded: pd.DataFrame, repeated: list[Row]
 ) -> tuple[pd.DataFrame, pd.DataFrame, int]:
     """Return recorded rows and the repeated ones of the same keys, in one order.
@@ -143,7 +145,9 @@ def beside(
         Recorded rows that were not among the repeated ones.
     """
     key = list(study.key)
-    made = study.frame(study.line({**row, RUN: ""}) for row in repeated).drop_duplicates(key, keep="last")
-    both = recorded[key].merge(made[key], on=key)
-    frames = [both.merge(frame, on=key)[list(study.types)] for frame in (recorded, made)]
+    repeated_frame = study.frame(study.line({**row, RUN: ""}) for row in repeated).drop_duplicates(
+        key, keep="last"
+    )
+    both = recorded[key].merge(repeated_frame[key], on=key)
+    frames = [both.merge(frame, on=key)[list(study.types)] for frame in (recorded, repeated_frame)]
     return frames[0], frames[1], len(recorded) - len(both)

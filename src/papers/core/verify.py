@@ -11,7 +11,7 @@ import numpy as np
 from papers.core import provenance, records, runs, verified
 from papers.core.agreement import DIFFERENT, SAME, compare_frames, largest_difference
 from papers.core.grid import grid, items
-from papers.core.repeat import beside, repeat
+from papers.core.repeat import align, repeat
 from papers.core.study import Source, Study
 from papers.core.verified import Verified
 
@@ -48,7 +48,7 @@ class Selection:
 class Result(NamedTuple):
     """Rows of ``verified.csv``, a sentence for each row or mean that differs, and what was not to be had."""
 
-    found: list[Verified]
+    groups: list[Verified]
     differences: list[str]
     missing: list[str]
 
@@ -90,11 +90,11 @@ def verify(
     result = Result([], [], [])
     for study, rows in chosen.items():
         if len(rows):
-            found = _verified(study, rows, Source(mirror, folder), cores)
-            verified.append(folder, found.found)
-            result.found.extend(found.found)
-            result.differences.extend(found.differences)
-            result.missing.extend(found.missing)
+            of_study = _verified(study, rows, Source(mirror, folder), cores)
+            verified.append(folder, of_study.groups)
+            result.groups.extend(of_study.groups)
+            result.differences.extend(of_study.differences)
+            result.missing.extend(of_study.missing)
     return result
 
 
@@ -124,20 +124,20 @@ def _verified(study: Study, rows: pd.DataFrame, source: Source, cores: int) -> R
     """Repeat rows of one study, and compare them and those that come with them."""
     repeated = repeat({study: rows}, source, cores)
     result = Result([], [], list(dict.fromkeys(repeated.missing)))
-    for of, made in repeated.rows.items():
-        if of.key and (made or of == study):
+    for of, repeated_rows in repeated.rows.items():
+        if of.key and (repeated_rows or of == study):
             compared = rows if of == study else records.load(of, source.folder)
-            recorded, again, lost = beside(of, compared, made)
+            recorded, repeated_frame, lost = align(of, compared, repeated_rows)
             if of == study and lost and not repeated.missing:
                 result.differences.append(f"{of.file}: {lost} rows were not made again")
-            agreement = compare_frames(of, recorded, again)
+            agreement = compare_frames(of, recorded, repeated_frame)
             result.differences.extend(f"{of.file}: {line}" for line in agreement.differences)
             statuses = np.array([comparison.status for comparison in agreement.rows])
             names = np.array([of.group_of(row) for row in recorded.to_dict("records")])
             for name in dict.fromkeys(names):
                 here = names == name
-                difference = largest_difference(of, recorded[here], again[here])
-                result.found.append(_row(of, name, statuses[here].tolist(), difference))
+                difference = largest_difference(of, recorded[here], repeated_frame[here])
+                result.groups.append(_row(of, name, statuses[here].tolist(), difference))
     return result
 
 
@@ -150,7 +150,7 @@ def _row(study: Study, group: str, statuses: list[str], difference: float) -> Ve
 
 
 def summary_lines(result: Result) -> list[str]:
-    """Return what was found, for the terminal: a line a group, then all that is not well."""
+    """Return the result for the terminal: a line a group, then all that is not well."""
     cells = [
         (
             row.study,
@@ -158,7 +158,7 @@ def summary_lines(result: Result) -> list[str]:
             *map(str, (row.rows, row.same, row.other, row.different)),
             f"{row.difference:.1e}",
         )
-        for row in result.found
+        for row in result.groups
     ]
     header = ("Study", "Group", "Rows", "Same", "Other", "Differ", "Difference")
     trouble = [f"DIFFERS: {line}" for line in result.differences]

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from papers.reproduce.sample import Sample
 
 RESULTS = CHECKOUT / "results"
-KEPT = "repeated.jsonl"
+PROGRESS = "repeated.jsonl"
 """File of an interrupted run, below its folder."""
 BUDGET = 120.0
-"""Processor seconds of the rows of a target that are repeated: two minutes on two cores with what is read."""
+"""Processor seconds of the rows of a target that are repeated: two minutes on two cores with reading."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -38,12 +38,12 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.fresh or arguments.dry_run:
             option = "--fresh" if arguments.fresh else "--dry-run"
             raise ValueError(f"{option} needs a name before it: tilted reproduce PEP5 {option}")
-        print("\n".join(f"{name:20} {_title(of_name)}" for name, of_name in names.known().items()))
+        print("\n".join(f"{name:20} {_title(of_name)}" for name, of_name in names.targets_by_name().items()))
         return 0
     if not records.sums(RESULTS):
         raise ValueError("results/ has no records, with which everything is compared: git restore results")
     began, targets = time.monotonic(), names.find(arguments.names)
-    studies = {one.study for target in targets for one in target.slices}
+    studies = {item.study for target in targets for item in target.slices}
     damage = {study: sentences for study in studies if (sentences := damaged(study, RESULTS))}
     frames = {study: study.frame() if study in damage else records.load(study, RESULTS) for study in studies}
     budget = None if arguments.fresh else BUDGET
@@ -54,25 +54,25 @@ def run(arguments: argparse.Namespace) -> int:
     folder = files.ensured(_folder(arguments))
     with files.alone(folder):
         source = Source(arguments.mirror, RESULTS)
-        kept = folder / KEPT
-        repeated = repeat(_union(samples), source, arguments.cores, kept)
+        progress = folder / PROGRESS
+        repeated = repeat(_union(samples), source, arguments.cores, progress)
         receipts = []
         for target, drawn in zip(targets, samples, strict=True):
-            wrong = [text for one in target.slices for text in damage.get(one.study, ())]
+            wrong = [text for item in target.slices for text in damage.get(item.study, ())]
             receipts.append(
                 _receipt(target, drawn, repeated, wrong, arguments.seed, time.monotonic() - began)
             )
             if target.kind == names.FIGURE and not wrong:
                 names.ARTIFACTS[target.paper].draw(names.stem_of(target), RESULTS, folder / "figures")
         paths = receipt.write(receipts, folder)
-        kept.unlink(missing_ok=True)
+        progress.unlink(missing_ok=True)
     if arguments.json:
         print(receipt.encoded(receipts), end="")
     else:
         width = shutil.get_terminal_size().columns
-        print("\n\n".join("\n".join(one.terminal(width)) for one in receipts))
+        print("\n\n".join("\n".join(item.terminal(width)) for item in receipts))
     _tell(f"Receipt: {paths[1]}, {paths[0]}")
-    return 0 if all(one.result != receipt.FAIL for one in receipts) else 1
+    return 0 if all(item.result != receipt.FAIL for item in receipts) else 1
 
 
 def _title(targets: Sequence[Target]) -> str:
@@ -142,12 +142,12 @@ def _altered(study: Study, folder: Path) -> list[str]:
         return [str(error)]
     had, have = ({study.name_of(row): row for row in side} for side in rows)
     changed = [name for name in {**had, **have} if str(had.get(name)) != str(have.get(name))]
-    found = []
+    lines = []
     for name in changed[:10]:
         row, was = have.get(name), had.get(name)
-        what = "is missing" if row is None else "is new" if was is None else _changed(was, row)
-        found.append(f"{study.file}: the row {name} {what}")
-    return found
+        change = "is missing" if row is None else "is new" if was is None else _changed(was, row)
+        lines.append(f"{study.file}: the row {name} {change}")
+    return lines
 
 
 def _changed(was: dict[str, object], row: dict[str, object]) -> str:

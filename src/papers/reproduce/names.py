@@ -66,12 +66,12 @@ class Target(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def known() -> dict[str, tuple[Target, ...]]:
+def targets_by_name() -> dict[str, tuple[Target, ...]]:
     """Name -> what it stands for; a paper, and `ALL`, for several."""
     single = [*_claims(), *_tables(), *_figures()]
-    whole = [target for target in single if target.kind != FIGURE and not target.row]
-    papers = {key.lower(): tuple(x for x in whole if x.paper == key) for key in READS}
-    return {target.name: (target,) for target in single} | papers | {ALL: tuple(whole)}
+    not_figures = [target for target in single if target.kind != FIGURE and not target.row]
+    papers = {key.lower(): tuple(x for x in not_figures if x.paper == key) for key in READS}
+    return {target.name: (target,) for target in single} | papers | {ALL: tuple(not_figures)}
 
 
 def find(names: Iterable[str]) -> list[Target]:
@@ -82,12 +82,12 @@ def find(names: Iterable[str]) -> list[Target]:
     ValueError
         There is no such name; the message has the near ones.
     """
-    spelled = {name.lower(): name for name in known()}
+    spelled = {name.lower(): name for name in targets_by_name()}
     targets: dict[str, Target] = {}
     for name in names:
         if name.lower() not in spelled:
             raise ValueError(f"nothing is called '{name}'{_near(name, spelled)}; `tilted reproduce --list`")
-        targets |= {target.name: target for target in known()[spelled[name.lower()]]}
+        targets |= {target.name: target for target in targets_by_name()[spelled[name.lower()]]}
     return list(targets.values())
 
 
@@ -132,5 +132,5 @@ def stem_of(target: Target) -> str:
 
 def _belongs(paper: str, stem: str) -> tuple[str, ...]:
     """Claims whose place in the paper names a figure."""
-    shown = {name: captions.places(claim.where) for name, claim in claims.of_paper(paper).items()}
-    return captions.claims_of(Path(stem), shown)
+    places = {name: captions.places(claim.where) for name, claim in claims.of_paper(paper).items()}
+    return captions.claims_of(Path(stem), places)

@@ -29,7 +29,7 @@ FILES = JSON, PAGE = ("receipt.json", "receipt.md")
 AGREEING, ELSEWHERE = 0.95, 0.25
 """Least share of repeated rows that agree, of those that must; largest share of searches that may end in
 another optimum: the objective of some has several, and rounding decides between them."""
-SHOWN = 12
+MOST_STATISTICS = 12
 """Statistics that a terminal shows."""
 
 
@@ -74,33 +74,33 @@ class Receipt:
     @cached_property
     def failures(self) -> list[str]:
         """Why the receipt fails, a sentence each; none if it does not."""
-        found = [*self.damage, *(self.missing if not self.statuses else [])]
+        sentences = [*self.damage, *(self.missing if not self.statuses else [])]
         must = [status for status in self.statuses if status != CHAOTIC]
         elsewhere = sum(status in (BETTER, WORSE) for status in must)
         different = must.count(DIFFERENT)
         if self.pairs.lost and not self.missing:
-            found.append(f"{counted(self.pairs.lost, 'row')} were not made again")
+            sentences.append(f"{counted(self.pairs.lost, 'row')} were not made again")
         if elsewhere > ELSEWHERE * len(must):
-            found.append(f"{elsewhere} of {len(must)} searches ended in another optimum")
+            sentences.append(f"{elsewhere} of {len(must)} searches ended in another optimum")
         if different > (1 - AGREEING) * len(must):
-            found += [
+            sentences += [
                 f"{study.file}: {line}"
                 for study, agreement in self.pairs.agreements.items()
                 for line in agreement.differing
             ]
-        found += [
+        sentences += [
             f"{study.file}: {line}"
             for study, agreement in self.pairs.agreements.items()
             for line in agreement.means
         ]
-        found += [
-            f"{one.name}: {one.repeated:.4g}, recorded {one.record:.4g}, more than {one.allowed:.2g} apart"
-            for one in self.statistics
-            if not one.agrees
+        sentences += [
+            f"{s.name}: {s.repeated:.4g}, recorded {s.record:.4g}, more than {s.allowed:.2g} apart"
+            for s in self.statistics
+            if not s.agrees
         ]
         if self.verdicts != self.committed:
-            found.append("the verdict differs from the committed one: make tables")
-        return found
+            sentences.append("the verdict differs from the committed one: make tables")
+        return sentences
 
     @property
     def result(self) -> str:
@@ -135,8 +135,8 @@ class Receipt:
     def effort(self) -> str:
         """Return what was repeated, by which environment."""
         n = sum(map(len, self.sample.rows.values()))
-        others = len(self.statuses) - n
-        with_them = f" and {others:,} that come with them" if others > 0 else ""
+        extra = len(self.statuses) - n
+        with_them = f" and {extra:,} that come with them" if extra > 0 else ""
         return (
             f"Repeated: {n:,} of {self.sample.recorded:,} rows{with_them}, drawn with seed {self.seed}, "
             f"in {self.wall:.0f} s ({', '.join(runs.blas())})."
@@ -171,7 +171,9 @@ class Receipt:
             "differences": [
                 line for agreement in self.pairs.agreements.values() for line in agreement.differences
             ],
-            "statistics": [{**one._asdict(), "agrees": one.agrees} for one in self.statistics],
+            "statistics": [
+                {**statistic._asdict(), "agrees": statistic.agrees} for statistic in self.statistics
+            ],
             "seed": self.seed,
             "seconds": round(self.wall, 1),
             "core_seconds_of_all": round(self.sample.every),
@@ -183,9 +185,15 @@ class Receipt:
 
     def lines(self, most: int | None = None) -> list[str]:
         """Return the receipt as lines of Markdown, with so many statistics at most."""
-        shown = sorted(self.statistics, key=lambda one: one.agrees)[:most]
+        shown = sorted(self.statistics, key=lambda statistic: statistic.agrees)[:most]
         cells = [
-            (one.name, f"{one.repeated:.4g}", f"{one.record:.4g}", f"{one.allowed:.2g}") for one in shown
+            (
+                statistic.name,
+                f"{statistic.repeated:.4g}",
+                f"{statistic.record:.4g}",
+                f"{statistic.allowed:.2g}",
+            )
+            for statistic in shown
         ]
         lines = [f"{self.target.name}: {self.target.title}", self.headline(), self.effort()]
         if self.statuses == [] and not self.sample.rows:
@@ -203,16 +211,16 @@ class Receipt:
     def markdown(self) -> list[str]:
         """Return the page."""
         first, *others = self.lines()
-        said = [claims.load()[name].statement for name in self.target.claims]
+        statements = [claims.load()[name].statement for name in self.target.claims]
         stamp = runs.stamp()
         end = f"{stamp['environment']}; commit {stamp['commit'] or 'unknown'}; {stamp['date']}."
-        return [f"# {first}", "", *(text for line in said for text in (line, "")), *others, "", end]
+        return [f"# {first}", "", *(text for line in statements for text in (line, "")), *others, "", end]
 
     def terminal(self, width: int = 80) -> list[str]:
         """Return the lines of a terminal."""
         return [
             piece
-            for line in self.lines(SHOWN)
+            for line in self.lines(MOST_STATISTICS)
             for piece in ([line] if line.startswith("|") else textwrap.wrap(line, width) or [""])
         ]
 
@@ -233,8 +241,11 @@ def other_versions() -> list[str]:
 
 def encoded(receipts: Sequence[Receipt]) -> str:
     """Return the receipts as JSON: one as an object, several as a list."""
-    said = [receipt.as_dict() for receipt in receipts]
-    return json.dumps(said[0] if len(said) == 1 else said, indent=1) + "\n"
+    receipts_as_dicts = [receipt.as_dict() for receipt in receipts]
+    return (
+        json.dumps(receipts_as_dicts[0] if len(receipts_as_dicts) == 1 else receipts_as_dicts, indent=1)
+        + "\n"
+    )
 
 
 def write(receipts: Sequence[Receipt], folder: Path) -> tuple[Path, Path]:

@@ -84,14 +84,14 @@ def _drawn(study: Study, rows: pd.DataFrame, budget: float, seed: int) -> pd.Dat
         order = np.random.default_rng([seed, *f"{study.file} {name}".encode()]).permutation(len(blocks))
         strata.append([blocks[k] for k in order])
     strata.sort(key=lambda blocks: float(np.median([part["cost"].sum() for part in blocks])))
-    chosen, left = [], budget
+    chosen, remaining = [], budget
     while any(strata):
         for blocks in strata:
             if blocks:
                 cost = float(blocks[0]["cost"].sum())
-                if cost <= left:
+                if cost <= remaining:
                     chosen.append(blocks[0])
-                    left -= cost
+                    remaining -= cost
                 del blocks[0]
     drawn = pd.concat(chosen) if chosen else rows[:0]
     return drawn.drop(columns="cost").sort_index()

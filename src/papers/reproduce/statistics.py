@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from papers.core import records
 from papers.core.agreement import Agreement, compare_frames
-from papers.core.repeat import beside
+from papers.core.repeat import align
 from papers.core.runs import CHECKOUT
 from papers.core.study import RUN
 from papers.core.verdicts import MISSING, SHOWN
@@ -66,24 +66,24 @@ class Pairs(NamedTuple):
 
 
 def paired(chosen: Frames, repeated: Repeated, folder: Path) -> Pairs:
-    """Set repeated rows, and those of other studies that came with them, beside the recorded ones."""
-    recorded, made, lost, agreements = {}, {}, 0, {}
+    """Pair repeated rows, and those of other studies that came with them, with the recorded ones."""
+    recorded, repeated_frames, lost, agreements = {}, {}, 0, {}
     for study, rows in repeated.rows.items():
         if not rows:
             continue
         if study.key:
             among = chosen.get(study)
-            before, after, gone = beside(study, records.load(study, folder) if among is None else among, rows)
-            recorded[study], made[study] = before, after
+            before, after, gone = align(study, records.load(study, folder) if among is None else among, rows)
+            recorded[study], repeated_frames[study] = before, after
             if among is not None:
                 lost += gone
             agreements[study] = compare_frames(study, before, after)
         else:  # rows without names, such as variances: whole units are set beside each other
-            made[study] = study.frame({**row, RUN: ""} for row in rows)
+            repeated_frames[study] = study.frame({**row, RUN: ""} for row in rows)
             unit = list(study.unit)
-            units = made[study][unit].drop_duplicates()
+            units = repeated_frames[study][unit].drop_duplicates()
             recorded[study] = records.load(study, folder).merge(units, on=unit)[list(study.types)]
-    return Pairs(recorded, made, lost, agreements)
+    return Pairs(recorded, repeated_frames, lost, agreements)
 
 
 def statistics(target: Target, pairs: Pairs) -> list[Statistic]:
@@ -98,24 +98,24 @@ def _of_claim(target: Target, pairs: Pairs) -> Iterator[Statistic]:
     for frames in (pairs.recorded, pairs.repeated):
         with tempfile.TemporaryDirectory() as folder:
             records.put(folder, {study: frame.to_dict("records") for study, frame in frames.items()})
-            found = findings(target, Path(folder))
-        sides.append(_by_name(found))
+            judged = findings(target, Path(folder))
+        sides.append(_by_name(judged))
     record, repeated = sides
     for name in record.keys() & repeated.keys():
-        line, again = record[name], repeated[name]
-        if math.isfinite(line.effect) and math.isfinite(again.effect):
+        line, repeated_line = record[name], repeated[name]
+        if math.isfinite(line.effect) and math.isfinite(repeated_line.effect):
             half = (line.sample.high - line.sample.low) / 2
             allowed = max(SMALL * max(1.0, abs(line.effect)), half if math.isfinite(half) else 0.0)
             protocol, row, quantity, _ = name
             yield Statistic(
-                f"{protocol}, {row}: {quantity} ({line.unit})", again.effect, line.effect, allowed
+                f"{protocol}, {row}: {quantity} ({line.unit})", repeated_line.effect, line.effect, allowed
             )
 
 
-def _by_name(found: list[Finding]) -> dict[tuple[str, str, str, int], Line]:
+def _by_name(judged: list[Finding]) -> dict[tuple[str, str, str, int], Line]:
     """Return the lines of the deciding blocks by protocol, row, quantity and a number among equal ones."""
     named: dict[tuple[str, str, str, int], Line] = {}
-    for finding in found:
+    for finding in judged:
         for line in _lines(finding):
             name = finding.protocol, line.row, line.quantity
             named[*name, sum(other[:3] == name for other in named)] = line
@@ -137,9 +137,9 @@ def _of_table(pairs: Pairs) -> Iterator[Statistic]:
         if not study.key:
             continue
         for (protocol, dataset, method), rows in recorded.groupby(["protocol", "dataset", "method"]):
-            again = pairs.repeated[study].loc[rows.index]
+            repeated_rows = pairs.repeated[study].loc[rows.index]
             for score in SCORES:
-                before, after = rows[score].to_numpy(float), again[score].to_numpy(float)
+                before, after = rows[score].to_numpy(float), repeated_rows[score].to_numpy(float)
                 half = 1.96 * float(before.std()) / math.sqrt(len(before))
                 name = f"{protocol}, {dataset}, {method}: mean {score}"
                 yield Statistic(name, float(after.mean()), float(before.mean()), max(SMALL, half))
@@ -158,7 +158,7 @@ def committed_verdicts(target: Target) -> dict[str, dict[str, str]]:
 
 def verdicts(target: Target, folder: Path) -> dict[str, dict[str, str]]:
     """Return today's verdicts on a target's claims from a folder of results."""
-    found: dict[str, dict[str, Any]] = {name: {} for name in target.claims}
+    judged: dict[str, dict[str, Any]] = {name: {} for name in target.claims}
     for finding in findings(target, folder) if target.claims else []:
-        found[finding.id][finding.protocol] = finding.verdict
-    return found
+        judged[finding.id][finding.protocol] = finding.verdict
+    return judged

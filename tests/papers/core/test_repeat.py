@@ -8,7 +8,7 @@ import pytest
 from papers.core import records
 from papers.core import repeat as module
 from papers.core.files import MissingData
-from papers.core.repeat import beside, repeat
+from papers.core.repeat import align, repeat
 from papers.core.study import Source
 
 HERE = Source("a-mirror", "a-folder")
@@ -67,35 +67,35 @@ def test_a_killed_run_goes_on(repeated, rows, calls, tmp_path):
     kept = tmp_path / "kept.jsonl"
     repeated.repeat.most = 2
     with pytest.raises(KeyboardInterrupt):
-        repeat({repeated: rows}, HERE, kept=kept)
+        repeat({repeated: rows}, HERE, progress=kept)
     kept.write_text(kept.read_text() + '\n["0123", [["toy/fits.csv.gz", {"datas')  # what a kill cut short
     calls.clear()
     repeated.repeat.most = 1
     with pytest.raises(KeyboardInterrupt):
-        repeat({repeated: rows}, HERE, kept=kept)
+        repeat({repeated: rows}, HERE, progress=kept)
     calls.clear()
     repeated.repeat.most = 100
-    result = repeat({repeated: rows}, HERE, kept=kept)
+    result = repeat({repeated: rows}, HERE, progress=kept)
     assert len(calls) == 3 and len(keys(result, repeated)) == len(set(keys(result, repeated))) == 12
     calls.clear()
-    again = repeat({repeated: rows}, HERE, kept=kept)
+    again = repeat({repeated: rows}, HERE, progress=kept)
     assert calls == [] and keys(again, repeated) == keys(result, repeated)
     few = rows[rows["seed"] == 0].head(1)  # another block, of which nothing is kept
-    assert len(keys(repeat({repeated: few}, HERE, kept=kept), repeated)) == len(calls) == 1
+    assert len(keys(repeat({repeated: few}, HERE, progress=kept), repeated)) == len(calls) == 1
 
 
 def test_missing_data_are_named_and_the_rest_is_repeated(repeated, rows, tmp_path):
     repeated.repeat.missing = True
-    result = repeat({repeated: rows}, HERE, kept=tmp_path / "kept")
+    result = repeat({repeated: rows}, HERE, progress=tmp_path / "kept")
     assert result.missing == ["toy/fits.csv.gz: no such data"]
     assert {row["dataset"] for row in result.rows[repeated]} == {"wine"}
     repeated.repeat.missing = False
-    assert len(keys(repeat({repeated: rows}, HERE, kept=tmp_path / "kept"), repeated)) == 12
+    assert len(keys(repeat({repeated: rows}, HERE, progress=tmp_path / "kept"), repeated)) == 12
 
 
 def test_repeated_rows_stand_beside_the_recorded_ones(study, make, rows):
     made = [make(seed=2, score=0.5), make(seed=0, score=0.25), make(seed=9), make("iono", score=0.125)]
-    recorded, again, lost = beside(study, rows[rows["method"] == "ep"], made)
+    recorded, again, lost = align(study, rows[rows["method"] == "ep"], made)
     assert recorded["seed"].tolist() == again["seed"].tolist() == [0, 2, 0]
     assert again["score"].tolist() == [0.25, 0.5, 0.125] and lost == 3
     assert list(recorded.columns) == list(again.columns) == list(study.types)
@@ -112,6 +112,6 @@ def test_processes_find_a_study_by_its_file():
     recorded = records.load(POINTS, "results")
     few = recorded[(recorded["method"] == "ep") & recorded["set"].isin([-1, 0])]
     result = repeat({POINTS: few}, Source(None, "results"), cores=2)
-    first, second, lost = beside(POINTS, few, result.rows[POINTS])
+    first, second, lost = align(POINTS, few, result.rows[POINTS])
     assert len(few) == 2 and lost == 0 and result.missing == []
     assert first["sweeps"].tolist() == second["sweeps"].tolist()

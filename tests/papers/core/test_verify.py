@@ -58,14 +58,14 @@ def run(fits, fits_per_group=None, seed=0, lacking=False, **wanted):
 def test_a_sample_of_every_group_is_repeated_and_what_comes_with_it_is_compared(fits):
     study, folder, _ = fits
     found = run(fits, 30)
-    counts = {(row.study, row.group): row.rows for row in found.found}
+    counts = {(row.study, row.group): row.rows for row in found.groups}
     assert counts == {
         **{(study.file, f"{name} {m}"): 30 for name in ("wine", "iono") for m in ("ep", "vb")},
         (study.file, "wine qp"): 3,
         ("toy/along.csv.gz", "wine ep"): counts["toy/along.csv.gz", "wine ep"],
     }
-    assert all((row.same, row.other, row.different) == (row.rows, 0, 0) for row in found.found)
-    assert found.differences == found.missing == [] and verified.read(folder) == found.found
+    assert all((row.same, row.other, row.different) == (row.rows, 0, 0) for row in found.groups)
+    assert found.differences == found.missing == [] and verified.read(folder) == found.groups
     groups = provenance.groups(study, folder)
     assert [(group.name, group.rows, group.repeated) for group in groups][:2] == [
         ("wine ep", 40, 30),
@@ -86,7 +86,7 @@ def test_same_other_and_different_rows_are_counted(fits, study, make):
         "score": row["score"] + 0.0625 * (row["seed"] % 2) * (-1) ** (row["seed"] // 2)
     }
     found = run(fits, dataset=["wine"], method=["ep"])
-    (row,) = [row for row in found.found if row.study == of.file]
+    (row,) = [row for row in found.groups if row.study == of.file]
     assert (row.rows, row.same, row.other, row.different) == (40, 20, 10, 10)
     assert row.difference == pytest.approx(0.0625)
     stamp = runs.stamp()
@@ -95,7 +95,7 @@ def test_same_other_and_different_rows_are_counted(fits, study, make):
     )
     named = [line for line in found.differences if line.startswith(of.file)]
     assert len(named) == 10 and named[0] == f"{of.file}: dataset wine, method ep, seed 1: score by 0.062"
-    (along,) = [row for row in found.found if row.study != of.file]
+    (along,) = [row for row in found.groups if row.study != of.file]
     assert (along.study, along.rows, along.same, along.different) == ("toy/along.csv.gz", 5, 3, 2)
     text = "\n".join(verify.summary_lines(found))
     assert f"DIFFERS: {of.file}: dataset wine, method ep, seed 1" in text and "6.2e-02" in text
@@ -127,7 +127,7 @@ def test_the_draw_is_seeded_and_methods_share_it(fits):
 
 def test_a_selection_leaves_the_rest(fits):
     found = run(fits, 4, dataset=["wine"], method=["ep"])
-    assert {row.group for row in found.found} == {"wine ep"}
+    assert {row.group for row in found.groups} == {"wine ep"}
     for wanted in ({"dataset": ["nonesuch"]}, {"colour": ["red"]}):
         with pytest.raises(ValueError, match="no row to repeat"):
             run(fits, **wanted)
@@ -137,15 +137,15 @@ def test_missing_data_are_said_and_the_others_repeated(fits):
     fits[2]["of"] = lambda row: None if row["dataset"] == "iono" else {}
     found = run(fits, 3)
     assert found.missing == ["toy/fits.csv.gz: no such data"] and found.differences == []
-    assert {row.group for row in found.found} == {"wine ep", "wine vb", "wine qp"}
+    assert {row.group for row in found.groups} == {"wine ep", "wine vb", "wine qp"}
     assert "NOT REPEATED: toy/fits.csv.gz: no such data" in "\n".join(verify.summary_lines(found))
 
 
 def test_only_groups_of_which_too_few_were_repeated_if_asked(fits):
     run(fits, method=["ep"])
-    found = run(fits, 30, lacking=True).found
+    found = run(fits, 30, lacking=True).groups
     assert {row.group for row in found if row.study == "toy/fits.csv.gz"} == {"wine vb", "wine qp", "iono vb"}
-    assert run(fits, 30, lacking=True).found == []
+    assert run(fits, 30, lacking=True).groups == []
 
 
 def test_what_a_reader_is_warned_of(fits):
@@ -184,7 +184,7 @@ def test_many_groups_are_counted_unless_they_differ(fits):
 
 
 def test_the_file_reads_back_and_damage_is_named(fits):
-    found, folder = run(fits, 2).found, fits[1]
+    found, folder = run(fits, 2).groups, fits[1]
     verified.append(folder, [found[0]._replace(difference=float("nan"))])
     back = verified.read(folder)
     assert back[:-1] == found and back[-1].difference != back[-1].difference

@@ -38,7 +38,7 @@ class TestDense:
         found = verify.verify([DENSE, LIMITS], tmp_path / "results", verify.Selection({}))
         said = "set TILTED_DATA_MIRROR or --mirror to a folder or URL that has it"
         assert found.missing == [f"pep/dense.csv: could not get 'ionosphere.data'; {said}"]
-        assert {row.study for row in found.found} == {LIMITS.file} and not found.differences
+        assert {row.study for row in found.groups} == {LIMITS.file} and not found.differences
 
     def test_the_numbers_move_with_the_hyperparameters(self, lines):
         for quantity in (dense.ENERGY, dense.NLL):

@@ -44,7 +44,7 @@ def results(compared, tmp_path):
 def counted(results):
     """Rows of each end, and what is said of those that differ."""
     found = verify([LOOKUP_ERRORS], results, Selection({}))
-    return tuple(map(sum, zip(*((row.same, row.different) for row in found.found), strict=True))), [
+    return tuple(map(sum, zip(*((row.same, row.different) for row in found.groups), strict=True))), [
         line.rpartition(": ")[2].split()[0] for line in found.differences
     ]
 

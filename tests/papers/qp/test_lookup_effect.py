@@ -92,7 +92,7 @@ def results(effects, tmp_path):
 
 def test_rows_are_repeated_at_the_recorded_hyperparameters(results):
     found = verify([LOOKUP_EFFECT], results, Selection({}))
-    assert [(row.rows, row.same) for row in found.found] == [(6, 6)] and not found.missing
+    assert [(row.rows, row.same) for row in found.groups] == [(6, 6)] and not found.missing
     frame = records.load(LOOKUP_EFFECT, results).drop(columns="run")
     frame.loc[0, "ntll"] += 1e-5
     frame.loc[1, "converged"] = False
@@ -106,7 +106,7 @@ def test_rows_are_repeated_at_the_recorded_hyperparameters(results):
 def test_a_row_without_the_fit_it_starts_from_differs(results, effects):
     records.put(results, {LOOKUP_EFFECT: [{**effects[0], "fold": 9}]})
     found = verify([LOOKUP_EFFECT], results, Selection({"fold": ["9"]}))
-    assert found.differences == ["qp/lookup_effect.csv: 1 rows were not made again"] and not found.found
+    assert found.differences == ["qp/lookup_effect.csv: 1 rows were not made again"] and not found.groups
 
 
 # QP9

@@ -8,7 +8,7 @@ import pytest
 
 from papers.core import records
 from papers.core.agreement import DIFFERENT, SAME, compare_frames
-from papers.core.repeat import beside
+from papers.core.repeat import align
 from papers.core.study import Source
 from papers.qp import protocols, repeat
 from papers.qp.records import FITS, VARIANCES
@@ -29,7 +29,7 @@ def repeated(protocol, rows):
     made: dict = {study: [], VARIANCES: []}
     for of, row in study.repeat(rows, Source(None, RESULTS)):
         made[of].append(row)
-    *frames, lost = beside(study, rows, made[study])
+    *frames, lost = align(study, rows, made[study])
     assert lost == 0
     return *frames, pd.DataFrame(made[VARIANCES])
 

@@ -101,13 +101,13 @@ def test_sweeps_are_counted_again_and_seconds_are_not_compared(results, monkeypa
     assert frame["method"].tolist() == list(timing.METHODS) and (frame["seconds"] > 0).all()
     records.put(results, {TIMING: _lines(frame.assign(seconds=9.0))})
     found = verify([TIMING], results, Selection({}))
-    assert [(row.rows, row.same) for row in found.found] == [(3, 3)] and found.differences == []
+    assert [(row.rows, row.same) for row in found.groups] == [(3, 3)] and found.differences == []
     other = frame.assign(sweeps=frame["sweeps"].where(frame["method"] != "qp", frame["sweeps"] + 1))
     records.put(results, {TIMING: _lines(other)})
     (difference,) = verify([TIMING], results, Selection({})).differences
     assert "method qp: sweeps by -1" in difference
     monkeypatch.setattr(timing, "_timed", lambda *_: (None, None))
-    assert verify([TIMING], results, Selection({})).found[0].different == 3
+    assert verify([TIMING], results, Selection({})).groups[0].different == 3
 
 
 def test_no_seeds_and_counts_are_refused():

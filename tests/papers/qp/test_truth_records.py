@@ -72,11 +72,11 @@ def test_a_later_record_replaces_all_latents_of_its_split(results):
 def test_every_method_is_repeated(results):
     found = verify.verify([TRUTH], results, ALL)
     assert not found.missing and not found.differences
-    assert [(row.study, row.group, row.rows, row.same) for row in found.found][:2] == [
+    assert [(row.study, row.group, row.rows, row.same) for row in found.groups][:2] == [
         (TRUTH.file, "wine13", 1, 1),
         (TRUTH.file, "coal", 1, 1),
     ]
-    latents = sum(row.rows for row in found.found if row.study == TRUTH_LATENTS.file)
+    latents = sum(row.rows for row in found.groups if row.study == TRUTH_LATENTS.file)
     assert latents == len(records.load(TRUTH_LATENTS, results))
 
 
@@ -104,7 +104,7 @@ def test_missing_data_are_said(results, monkeypatch):
     repeat.loaded.cache_clear()
     monkeypatch.setattr(repeat.data, "load", unavailable)
     found = verify.verify([TRUTH], results, verify.Selection({"dataset": ["coal"]}))
-    assert found.missing == ["qp/truth.csv: no such file"] and not found.found and not found.differences
+    assert found.missing == ["qp/truth.csv: no such file"] and not found.groups and not found.differences
 
 
 def test_the_files_of_earlier_records_become_the_tables(every, tmp_path):

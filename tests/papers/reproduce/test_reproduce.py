@@ -26,7 +26,7 @@ RECORDS = CHECKOUT / "results"
 
 
 def test_every_claim_row_and_paper_has_a_name():
-    known = names.known()
+    known = names.targets_by_name()
     assert set(claims.load()) | {"Table1", "Table1:Glass", "REP-figure4", "QP-figure1a", "qp", "all"} <= set(
         known
     )
@@ -43,7 +43,7 @@ def test_an_unknown_name_lists_near_ones(capsys):
 
 
 def test_every_figure_names_its_records():
-    for of_name in names.known().values():
+    for of_name in names.targets_by_name().values():
         for target in of_name:
             assert target.slices or target.name == "QP7", target.name
             for one in target.slices:
