@@ -171,9 +171,7 @@ class Receipt:
             "differences": [
                 line for agreement in self.pairs.agreements.values() for line in agreement.differences
             ],
-            "statistics": [
-                {**statistic._asdict(), "agrees": statistic.agrees} for statistic in self.statistics
-            ],
+            "statistics": [{**s._asdict(), "agrees": s.agrees} for s in self.statistics],
             "seed": self.seed,
             "seconds": round(self.wall, 1),
             "core_seconds_of_all": round(self.sample.every),
@@ -185,16 +183,8 @@ class Receipt:
 
     def lines(self, most: int | None = None) -> list[str]:
         """Return the receipt as lines of Markdown, with so many statistics at most."""
-        shown = sorted(self.statistics, key=lambda statistic: statistic.agrees)[:most]
-        cells = [
-            (
-                statistic.name,
-                f"{statistic.repeated:.4g}",
-                f"{statistic.record:.4g}",
-                f"{statistic.allowed:.2g}",
-            )
-            for statistic in shown
-        ]
+        listed = sorted(self.statistics, key=lambda s: s.agrees)[:most]
+        cells = [(s.name, f"{s.repeated:.4g}", f"{s.record:.4g}", f"{s.allowed:.2g}") for s in listed]
         lines = [f"{self.target.name}: {self.target.title}", self.headline(), self.effort()]
         if self.statuses == [] and not self.sample.rows:
             lines = lines[:2]
@@ -202,7 +192,7 @@ class Receipt:
         lines += [f"- not repeated: {line}" for line in self.missing if line not in self.failures]
         if cells:
             lines += ["", *grid(("On these rows", "repeated", "record", "may differ by"), "lrrr", cells)]
-        left = len(self.statistics) - len(shown)
+        left = len(self.statistics) - len(listed)
         lines += [f"and {left} more in {PAGE}"] if left > 0 else []
         lines += [""] if cells else []
         lines += [self.everything()] if self.sample.recorded else []
@@ -241,11 +231,8 @@ def other_versions() -> list[str]:
 
 def encoded(receipts: Sequence[Receipt]) -> str:
     """Return the receipts as JSON: one as an object, several as a list."""
-    receipts_as_dicts = [receipt.as_dict() for receipt in receipts]
-    return (
-        json.dumps(receipts_as_dicts[0] if len(receipts_as_dicts) == 1 else receipts_as_dicts, indent=1)
-        + "\n"
-    )
+    objects = [receipt.as_dict() for receipt in receipts]
+    return json.dumps(objects[0] if len(objects) == 1 else objects, indent=1) + "\n"
 
 
 def write(receipts: Sequence[Receipt], folder: Path) -> tuple[Path, Path]:

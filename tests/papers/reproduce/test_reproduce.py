@@ -183,12 +183,12 @@ def test_an_interrupted_run_goes_on(checkout, capsys, monkeypatch):
     repeat_piece = repeat._make
     monkeypatch.setattr(repeat, "_make", interrupted)
     assert main(["reproduce", "PEP8", "--cores", "1"]) == 130
-    assert len((folder / command.KEPT).read_text().split()) > 1
+    assert len((folder / command.PROGRESS).read_text().split()) > 1
     monkeypatch.setattr(
         repeat, "_make", lambda piece, source: stopped.append(piece) or repeat_piece(piece, source)
     )
     assert main(["reproduce", "PEP8", "--cores", "1"]) == 0
-    assert len(stopped) == 2 + 2 and not (folder / command.KEPT).exists()
+    assert len(stopped) == 2 + 2 and not (folder / command.PROGRESS).exists()
 
 
 def test_a_claim_whose_rows_take_too_long_is_re_evaluated(checkout, capsys, monkeypatch):
