@@ -107,7 +107,7 @@ def compare_means(study: Study, records: pd.DataFrame, repeated: pd.DataFrame) -
 
     Means agree if they differ by no more than the tolerance plus four standard errors of the paired
     differences: many means are compared at once. A tolerance that depends on the row is one for single rows,
-    and counts as none here.
+    and counts as none here. Digits that a file leaves out are no difference.
 
     Parameters
     ----------
@@ -120,12 +120,14 @@ def compare_means(study: Study, records: pd.DataFrame, repeated: pd.DataFrame) -
         column = study.columns[name]
         if not isinstance(column, Float) or column.tolerance is None:
             continue
-        differences = repeated[name].to_numpy(dtype=float) - records[name].to_numpy(dtype=float)
+        recorded = records[name].to_numpy(dtype=float)
+        differences = repeated[name].to_numpy(dtype=float) - recorded
         differences = differences[np.isfinite(differences)]
         if len(differences) > 1:
             mean = float(np.mean(differences))
             error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
             tolerance = 0.0 if callable(column.tolerance) else column.tolerance
+            tolerance += rounded_away(float(np.nanmax(np.abs(recorded))), column.digits)
             means.append(Means(name, mean, error, abs(mean) <= tolerance + 4 * error))
     return means
 

@@ -96,6 +96,7 @@ CURVES = Study(
     order=(*FIT, "sweep"),
     unit=FIT,
     group=("dataset", "flips", "method"),
+    kind=lambda row: "chaotic" if row["sweep"] > CHAOTIC.get(row["method"], row["sweep"]) else "exact",
 )
 CHOICES: Study = Study(
     "rep/choices.csv.gz",

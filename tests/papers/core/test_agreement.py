@@ -136,7 +136,8 @@ def test_means_of_chaotic_rows_agree_within_tolerance_and_four_standard_errors(f
     assert set(means) == {"evidence", "error", "loss"}, "columns without a tolerance have no mean to compare"
     error = float(np.std(repeated["loss"] - records["loss"], ddof=1) / np.sqrt(40))
     assert means["loss"].error == pytest.approx(error) and means["loss"].agree
-    for shift, agree in ((1e-3 + 3.99 * error, True), (1e-3 + 4.01 * error, False)):
+    least = 1e-3 + 5e-4  # the tolerance, and half the last of three digits
+    for shift, agree in ((least + 3.99 * error, True), (least + 4.01 * error, False)):
         shifted = repeated.assign(loss=repeated["loss"] + shift)
         result = {mean.column: mean.agree for mean in compare_means(STUDY, records, shifted)}
         assert result == {"evidence": True, "error": True, "loss": agree}
@@ -149,6 +150,13 @@ def test_a_tolerance_of_single_rows_is_none_of_means(frames):
         m.column: m for m in compare_means(STUDY, records, records.assign(error=records["error"] + 0.05))
     }
     assert not means["error"].agree and means["loss"].agree
+
+
+def test_digits_that_a_file_leaves_out_are_no_difference_of_means(frames):
+    records = frames[0].assign(error=0.123457)
+    for difference, agree in ((4e-7, True), (6e-7, False)):
+        means = compare_means(STUDY, records, records.assign(error=records["error"] + difference))
+        assert {mean.column: mean.agree for mean in means}["error"] == agree
 
 
 def test_differences_name_rows_and_means(frames):
