@@ -91,7 +91,7 @@ FITS = Study(
 )
 CURVES = Study(
     "rep/curves.csv.gz",
-    {**{name: FITS.columns[name] for name in FIT}, "sweep": Integer(), "change": Float(4)},
+    {**{name: FITS.columns[name] for name in FIT}, "sweep": Integer(), "change": Float(4, tolerance=1e-6)},
     key=(*FIT, "sweep"),
     order=(*FIT, "sweep"),
     unit=FIT,
