@@ -216,7 +216,7 @@ def _join(folder: str | Path, new: Mapping[Study, list[_Unit]], keep: bool = Tru
     with files.alone(folder):
         listed = read_runs(folder)
         tables, added, changes = {}, [], {}
-        for study, units in new.items():
+        for study, units in sorted(new.items(), key=lambda item: item[0].file):
             rows, new_runs = _with_runs(study, units)
             recorded = load(study, folder)
             tables[study], changes[study.file] = joined_rows(
@@ -236,7 +236,7 @@ def _with_runs(study: Study, units: Iterable[_Unit]) -> tuple[pd.DataFrame, dict
     for unit in units:
         by_stamp.setdefault(tuple(unit.stamp[name] for name in runs.STAMP), []).append(unit)
     tables, new_runs = [study.frame()], {}
-    for stamped in by_stamp.values():
+    for _, stamped in sorted(by_stamp.items()):
         rows = study.sorted(study.frame({**row, RUN: ""} for unit in stamped for row in unit.rows))
         run = runs.of_rows(study.file, stamped[0].stamp, rows)
         tables.append(rows.assign(**{RUN: run.run}))
