@@ -91,7 +91,7 @@ def current_rows(folder: Path) -> dict[tuple[str, str, str], tuple[str, str]]:
 
 def _old_names(study: Study, row: dict[str, object]) -> tuple[str, str]:
     usual = UNNAMED.get(study.file, {})
-    shown = {name: study.shown(name, row[name]) for name in study.key}
+    shown = {name: study.cell_text(name, row[name]) for name in study.key}
     named = [name for name in study.key if shown[name] != usual.get(name)]
     group = " ".join(shown[name] for name in study.group if name in named)
     return group, " ".join(f"{name}={shown[name]}" for name in named if name not in study.group)

@@ -253,9 +253,9 @@ def claims_of(path: Path, numbered: Mapping[str, set[Place]]) -> tuple[str, ...]
     )
 
 
-def _same(ours: Place, theirs: Place) -> bool:
-    """Return True if a claim on a place belongs to our figure; one panel belongs to the whole figure."""
-    return ours[0] == theirs[0] and (ours[1] == theirs[1] or not ours[1] or not theirs[1])
+def _same(figure: Place, claim: Place) -> bool:
+    """Return True if a claim on a place belongs to a figure; one panel belongs to the whole figure."""
+    return figure[0] == claim[0] and (figure[1] == claim[1] or not figure[1] or not claim[1])
 
 
 def places(where: str) -> set[Place]:

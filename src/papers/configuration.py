@@ -89,7 +89,7 @@ class Asked:
     def reused(self) -> frozenset[str]:
         """Paths of the jobs that do not run with ``reuse``, because the records have all their rows."""
         reuse = self.config.get("reuse")
-        return self._recorded.whole(self.jobs.values()) if reuse else frozenset()
+        return self._recorded.complete(self.jobs.values()) if reuse else frozenset()
 
     @cached_property
     def _recorded(self) -> Recorded:
@@ -100,22 +100,22 @@ class Asked:
         job = self.jobs[path]
         return self._recorded.remaining(job) if self.config.get("reuse") else job
 
-    def kept(self, paper: str = "") -> list[Job]:
+    def jobs_of(self, paper: str = "") -> list[Job]:
         """Return the jobs whose rows are wanted, of one paper or of all."""
         wanted = (job for job in self.jobs.values() if job.keep and job.keys)
         return [job for job in wanted if paper in ("", job.studies[0].split("/")[0])]
 
     def paths(self, paper: str = "") -> list[str]:
         """Return the files of fits to join to tables of rows."""
-        return [job.path for job in self.kept(paper) if job.path not in self.reused]
+        return [job.path for job in self.jobs_of(paper) if job.path not in self.reused]
 
     def files(self, paper: str = "") -> list[str]:
         """Return the tables of rows, below their folder."""
-        return list(dict.fromkeys(file for job in self.kept(paper) for file in job.studies))
+        return list(dict.fromkeys(file for job in self.jobs_of(paper) for file in job.studies))
 
 
 def asked(config: Config) -> Asked:
-    """Return what a configuration asks for.
+    """Return the jobs, tables and figures of a configuration.
 
     Raises
     ------
@@ -130,8 +130,8 @@ def asked(config: Config) -> Asked:
         for job in itertools.chain(wanted, *(job.chain() for job in wanted)):
             if job.keep or job.path not in jobs:
                 jobs[job.path] = job
-    shown = JOBS if "qp" in config else {"pep": pep}
-    artifacts = {name: (paper.tables(config), paper.figures(config)) for name, paper in shown.items()}
+    papers = JOBS if "qp" in config else {"pep": pep}
+    artifacts = {name: (paper.tables(config), paper.figures(config)) for name, paper in papers.items()}
     return Asked(jobs, artifacts, qp.bases(config), config)
 
 
@@ -152,10 +152,10 @@ class Recorded:
 
         return records.read_runs(COMMITTED)
 
-    def whole(self, jobs: Iterable[Job]) -> frozenset[str]:
+    def complete(self, jobs: Iterable[Job]) -> frozenset[str]:
         """Return the paths of the jobs all of whose rows are recorded."""
         return frozenset(
-            job.path for job in jobs if job.keys and job.keys[0].is_whole(self._frame(job), job.fits)
+            job.path for job in jobs if job.keys and job.keys[0].covers(self._frame(job), job.fits)
         )
 
     def remaining(self, job: Job) -> Job:
@@ -172,7 +172,7 @@ class Recorded:
         if "data" not in job.choices:
             return frame
         today = content_hash(job.choices)
-        return frame[frame[RUN].isin([run for run, made in self._runs.items() if made.protocol == today])]
+        return frame[frame[RUN].isin([name for name, run in self._runs.items() if run.protocol == today])]
 
 
 def retype(config: dict[str, Any], override: Config) -> None:
@@ -194,9 +194,9 @@ def retype(config: dict[str, Any], override: Config) -> None:
 
 def _typed(value: object) -> object:
     if isinstance(value, Mapping):
-        return {key: _typed(part) for key, part in value.items()}
+        return {key: _typed(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_typed(part) for part in value]
+        return [_typed(item) for item in value]
     try:
         return json.loads(value) if isinstance(value, str) else value
     except ValueError:
@@ -222,9 +222,9 @@ def check(config: Config) -> None:
         raise ValueError("reuse: the records that it counts on are kept with keep_records: true alone")
 
 
-def require_apart(results: str, **made: str) -> None:
+def require_apart(results: str, **folders: str) -> None:
     """Raise ValueError if other tables or figures would replace those of the committed records."""
-    for kind, name in made.items():
+    for kind, name in folders.items():
         if Path(name).resolve() == (CHECKOUT / kind).resolve() and not are_committed(results):
             raise ValueError(
                 f"{kind}: {kind} has those of the committed records, and this run would replace them by "
@@ -238,11 +238,11 @@ def are_committed(results: str) -> bool:
 
 
 def _sentence(error: ValidationError) -> str:
-    """Say what is wrong and what is known there."""
+    """Return the error and the allowed values in a sentence."""
     if error.validator == "additionalProperties":
-        known = error.schema["properties"]
-        unknown = next(key for key in error.instance if key not in known)
-        return f"unknown key {_with_known(unknown, known)}"
+        keys = error.schema["properties"]
+        unknown = next(key for key in error.instance if key not in keys)
+        return f"unknown key {_with_known(unknown, keys)}"
     if error.validator == "enum":
         return f"unknown {_with_known(error.instance, error.validator_value)}"
     if error.validator == "required":
@@ -256,8 +256,8 @@ def _sentence(error: ValidationError) -> str:
     return error.message[:300]
 
 
-def _with_known(word: object, known: Iterable[object]) -> str:
-    names = list(map(str, known))
+def _with_known(word: object, allowed: Iterable[object]) -> str:
+    names = list(map(str, allowed))
     near = difflib.get_close_matches(word, names, 1) if isinstance(word, str) else []
     question = f"; did you mean '{near[0]}'?" if near else ""
     return f"{word!r}; known: {', '.join(names)}{question}"

@@ -19,7 +19,7 @@ from papers.rep import artifacts as rep
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from papers.core.chapters import Written
+    from papers.core.audit import Written
 
 
 def write_all(
@@ -38,8 +38,8 @@ def write_all(
 
     Returns
     -------
-    loud : list of str
-        What nobody should overlook (`papers.core.provenance.warnings`).
+    warnings : list of str
+        Warnings about the records (`papers.core.provenance.warnings`).
 
     Raises
     ------
@@ -51,7 +51,7 @@ def write_all(
     folders = tuple(map(Path, (records, tables, figures, published)))
     papers = [write_paper(name, *folders) for name in PAPERS]
     audit.write([chapter for paper in papers for chapter in paper.audit], folders[1])
-    return [line for paper in papers for line in paper.loud]
+    return [line for paper in papers for line in paper.warnings]
 
 
 def write_paper(name: str, records: Path, tables: Path, figures: Path, published: Path) -> Written:

@@ -31,9 +31,9 @@ SIZES = ("m", "n_train")
 
 
 class Cost(NamedTuple):
-    """A job's part of the plan, its file and fits; processor seconds, peak in MB, MB written, if known."""
+    """A job's section of the plan, its file and fits; processor seconds, peak in MB, MB written, if known."""
 
-    part: str
+    section: str
     path: str
     fits: int
     seconds: float | None
@@ -54,17 +54,17 @@ def seconds(job: Job, frame: pd.DataFrame) -> float | None:
     least = study.seconds * job.fits * len(where.get(study.progress, (0,)))
     if "seconds" not in frame:
         return least or None
-    alike = [name for name in where if name in (*study.group, *SIZES)]
-    units = [name for name in where if name not in (*alike, study.progress, "steps")]
-    rows = _rows(frame, where, [name for name in alike if name != "m"])
+    cell_columns = [name for name in where if name in (*study.group, *SIZES)]
+    units = [name for name in where if name not in (*cell_columns, study.progress, "steps")]
+    rows = _rows(frame, where, [name for name in cell_columns if name != "m"])
     if rows.empty:
         return least or None
     if study.progress:  # seconds so far
         ends = rows.groupby(list(study.unit))[["seconds", study.progress]].max()
         return float((ends["seconds"] / ends[study.progress]).mean()) * max(where.get("steps", (1,)))
     number = math.prod(len(where[name]) for name in units)
-    known = _rows(rows, where, alike)
-    cells = [cell for _, cell in known.groupby(alike)] if alike else [known]
+    recorded = _rows(rows, where, cell_columns)
+    cells = [cell for _, cell in recorded.groupby(cell_columns)] if cell_columns else [recorded]
     each = [float(cell["seconds"].sum()) / len(cell[units].drop_duplicates()) for cell in cells]
     return max(least, number * (sum(each) + _of_larger(job, rows, len(each), number)))
 
@@ -85,7 +85,7 @@ def _of_larger(job: Job, rows: pd.DataFrame, cells: int, number: int) -> float:
     return float(missing * largest * most / max(1, recorded))
 
 
-def costs(jobs: Iterable[Job], folders: Iterable[str | Path], seen: resources.Seen) -> list[Cost]:
+def costs(jobs: Iterable[Job], folders: Iterable[str | Path], measured: resources.Measured) -> list[Cost]:
     """Return what jobs are expected to cost.
 
     Parameters
@@ -93,7 +93,7 @@ def costs(jobs: Iterable[Job], folders: Iterable[str | Path], seen: resources.Se
     jobs : iterable of Job
     folders : paths
         Of records of fits, all of which tell what one costs.
-    seen : Seen
+    measured : Measured
 
     Raises
     ------
@@ -110,47 +110,48 @@ def costs(jobs: Iterable[Job], folders: Iterable[str | Path], seen: resources.Se
         study = job.keys[0].study
         if study not in frames:
             frames[study] = pd.concat([records.load(study, folder) for folder in folders], ignore_index=True)
-        needed = seen.seconds.get(job.path)
+        needed = measured.seconds.get(job.path)
         needed = seconds(job, frames[study]) if needed is None else needed
-        memory, sizes = (resources.alike(job.path, needs) for needs in (seen.memory, seen.kilobytes))
+        memory, sizes = (resources.nearest(job.path, x) for x in (measured.memory, measured.kilobytes))
         disk = sum(sizes) / len(sizes) / 1024 if sizes else None
         costs.append(Cost(job.part, job.path, job.fits, needed, max(memory, default=None), disk))
     return costs
 
 
-def lines(jobs: list[Cost], left: Mapping[str, Cost] | None = None) -> list[str]:
-    """Return the plan as Markdown: a line a part, and their sum. To do is what has no file yet.
+def lines(jobs: list[Cost], remaining: Mapping[str, Cost] | None = None) -> list[str]:
+    """Return the plan as Markdown: a line a part, and their sum. Jobs without a file are to do.
 
     Parameters
     ----------
     jobs : list of Cost
-    left : mapping, optional
-        Path -> cost of what is left of a job where records are reused; all of each by default.
+    remaining : mapping, optional
+        Path -> cost of the rows of a job that are not reused; all of each job by default.
     """
-    left = {job.path: job for job in jobs} if left is None else left
-    parts: dict[str, list[Cost]] = {}
+    remaining = {job.path: job for job in jobs} if remaining is None else remaining
+    sections: dict[str, list[Cost]] = {}
     for job in jobs:
-        parts.setdefault(job.part, []).append(job)
-    rows = [_row(name, part, left) for name, part in [*parts.items(), ("together", jobs)]]
-    shown = [*grid(COLUMNS, "l" + "r" * (len(COLUMNS) - 1), rows), ""]
+        sections.setdefault(job.section, []).append(job)
+    rows = [_row(name, section, remaining) for name, section in [*sections.items(), ("together", jobs)]]
+    text = [*grid(COLUMNS, "l" + "r" * (len(COLUMNS) - 1), rows), ""]
     unknown = sum(job.seconds is None for job in jobs)
     if unknown:
-        shown.append(f"Of {unknown} jobs no fit was measured yet: not in the core-hours (+?).")
-    shown.append(
+        text.append(f"Of {unknown} jobs no fit was measured yet: not in the core-hours (+?).")
+    text.append(
         "Memory: of the largest job; disk: of all files jobs write. Raw and standard data: less than 100 MB."
     )
-    return shown
+    return text
 
 
-def rest(left: Iterable[Cost]) -> str:
-    """Return what the records lack, in a line: recorded rows are made again unless they are reused."""
-    lacking = [job for job in left if not Path(job.path).is_file()]
+def rest(remaining: Iterable[Cost]) -> str:
+    """Return a line with the cost of the rows that the records lack."""
+    lacking = [job for job in remaining if not Path(job.path).is_file()]
     fits, hours = sum(job.fits for job in lacking), _sum([job.seconds for job in lacking], 3600)
     return f"With `reuse: true` to do: {fits} fits, {hours} core-hours; the records have the others."
 
 
-def _row(name: str, jobs: list[Cost], left: Mapping[str, Cost]) -> tuple[str, ...]:
-    todo = [left[job.path] for job in jobs if job.path in left and not Path(job.path).is_file()]
+def _row(name: str, jobs: list[Cost], remaining: Mapping[str, Cost]) -> tuple[str, ...]:
+    unmade = [job.path for job in jobs if job.path in remaining and not Path(job.path).is_file()]
+    todo = [remaining[path] for path in unmade]
     return (
         name,
         f"{len(jobs)}",
@@ -166,13 +167,13 @@ def _row(name: str, jobs: list[Cost], left: Mapping[str, Cost]) -> tuple[str, ..
 
 
 def _largest(values: list[float | None], unit: float, name: str) -> str:
-    known = [value for value in values if value is not None]
-    return f"{max(known, default=0) / unit:.0f}{name}" if known or not values else "?"
+    numbers = [value for value in values if value is not None]
+    return f"{max(numbers, default=0) / unit:.0f}{name}" if numbers or not values else "?"
 
 
 def _sum(values: list[float | None], unit: float, name: str = "") -> str:
-    known = [value for value in values if value is not None]
-    if values and not known:
+    numbers = [value for value in values if value is not None]
+    if values and not numbers:
         return "?"
-    total = sum(known) / unit
-    return f"{total:.{1 if total >= 1 else 2}f}{'+?' if len(known) < len(values) else ''}{name}"
+    total = sum(numbers) / unit
+    return f"{total:.{1 if total >= 1 else 2}f}{'+?' if len(numbers) < len(values) else ''}{name}"

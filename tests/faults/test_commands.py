@@ -75,13 +75,6 @@ def test_a_command_whose_worker_or_itself_is_killed(tmp_path, kind, code, said):
         raise AssertionError("workers live on")
 
 
-class Interrupting:
-    """In the place of what looks for the steps of Snakemake in its lines."""
-
-    def search(self, line):
-        raise KeyboardInterrupt
-
-
 def alive(process):
     try:
         status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")

@@ -74,7 +74,7 @@ def test_a_writer_whose_disk_is_full(name, place):
     """Its error says so, nothing half written is left, and what was there stays; then it writes the same."""
     empty = listing(place)
     failed(write(name, place, full_disk))
-    assert listing(place) == empty  # nothing was swept
+    assert listing(place) == empty
     target, code, said = write(name, place)
     assert code == 0, said
     whole = content(target)
@@ -95,16 +95,6 @@ def failed(outcome):
 def content(path):
     """What a file holds; of one compressed here the plain bytes, which is what its checksum is of."""
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-
-
-KILLED = """import sys, time
-from papers.core import store
-def lines():
-    yield {"x": list(range(10000))}
-    print("writing", flush=True)
-    time.sleep(60)
-store.write_records(sys.argv[1], lines())
-"""
 
 
 ARTIFACTS = ("tables/tiny/*", "figures/tiny/as-released/*")

@@ -230,15 +230,15 @@ def test_a_block_is_whole_if_it_has_all_units_and_enough_lines():
     study = object()
     frame = pd.DataFrame({"method": ["ep"] * 5, "seed": [0, 0, 1, 1, 3]})
     for seeds, least, whole in [(range(2), 4, True), (range(2), 5, False), (range(3), 4, False)]:
-        assert Slice(study, {"method": ["ep"], "seed": seeds}).is_whole(frame, least) is whole
+        assert Slice(study, {"method": ["ep"], "seed": seeds}).covers(frame, least) is whole
 
 
 def test_a_block_is_whole_if_all_that_its_job_writes_is_there_of_every_unit():
     """Lines of one method do not stand for those of another, however many they are."""
     frame = pd.DataFrame({"method": ["vb"] * 4 + ["vb-released"], "seed": [0, 0, 1, 1, 0]})
     for seeds, whole in [(range(1), True), (range(2), False)]:
-        assert Slice(object(), {"method": ["vb", "vb-released"], "seed": seeds}).is_whole(frame, 2) is whole
-    assert not Slice(object(), {"split": ["1"]}).is_whole(pd.DataFrame({"split": ["0"]}), 0)
+        assert Slice(object(), {"method": ["vb", "vb-released"], "seed": seeds}).covers(frame, 2) is whole
+    assert not Slice(object(), {"split": ["1"]}).covers(pd.DataFrame({"split": ["0"]}), 0)
     jobs = configuration.asked(files.read_yaml(ROOT / "config" / "paper.yaml")).jobs.values()
     lines = {job.path: job.keys[0] for job in jobs if job.keys}
     path = "data/fits/qp/{}/wine12/{}.jsonl.gz"
@@ -352,7 +352,7 @@ def test_the_study_of_tables_needs_fits_which_it_does_not_record():
 def test_differences_are_compared_with_the_records_of_their_protocols():
     found = of_file("differences")
     assert found.bases == [f"qp/{name}.csv.gz" for name in ("as-released", "corrected")]
-    assert all("+" in job.parameters["protocol"] for job in found.kept())
+    assert all("+" in job.parameters["protocol"] for job in found.jobs_of())
     assert found.files() == ["qp/differences.csv.gz"]
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from papers import make
-from papers.core import audit, chapters, store
-from papers.core.audit import Chapter
-from papers.core.chapters import Written
+from papers.core import audit, store
+from papers.core.audit import Chapter, Written
 from papers.core.verdicts import YES, Block, Finding, Inference, Line, finding
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "data" / "published"
@@ -60,7 +59,7 @@ def test_a_chapter_goes_from_rule_to_rule_to_the_last_digit(tmp_path):
     )
     blocks = Block("direct", "t", (line,), "é", {"sets": 2}, best=0.5), Block("beside", "t", (), best=-np.inf)
     chapter = Chapter("Claims", [finding("QP10", "as-released", blocks)], "l", {"QP10": ["so"]})
-    (read,) = chapters.read_chapters(chapters.write_chapters([chapter], tmp_path / "qp.json"))
+    (read,) = audit.read_chapters(audit.write_chapters([chapter], tmp_path / "qp.json"))
     assert repr(read) == repr(chapter).replace(
         "np.float64(0.03333333333333333)", "0.03333333333333333"
     ).replace("np.int64(9)", "9")
@@ -77,4 +76,4 @@ def test_what_is_no_chapter_is_refused_by_name(text, tmp_path):
     path = tmp_path / "qp.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(store.RecordError, match="qp.json has no chapters"):
-        chapters.read_chapters(path)
+        audit.read_chapters(path)

@@ -86,7 +86,7 @@ def test_lines_count_what_is_there_and_what_is_unknown(tmp_path, monkeypatch, re
     jobs.append(job(FITS, {**where, "dataset": ["iono"]}, 720, paths[2]))
     (tmp_path / paths[0]).parent.mkdir(parents=True)
     (tmp_path / paths[0]).touch()
-    seen = resources.Seen({}, {"data/fits/toy/a/c.jsonl.gz": 80.0}, {})
+    seen = resources.Measured({}, {"data/fits/toy/a/c.jsonl.gz": 80.0}, {})
     costs = plan.costs(jobs, ["results"], seen)
     assert [cost.seconds for cost in costs] == [3600.0, 3600.0, None]
     assert [cost.memory for cost in costs] == [None, 80.0, None]
@@ -100,12 +100,12 @@ def test_lines_count_what_is_there_and_what_is_unknown(tmp_path, monkeypatch, re
 
 def test_a_measured_job_costs_what_it_took(recorded, tmp_path):
     measured = job(FITS, {"dataset": ["wine"], "method": ["ep"], "m": [5], "split": range(2)}, 2)
-    seen = resources.Seen({measured.path: 7.0}, {}, {})
+    seen = resources.Measured({measured.path: 7.0}, {}, {})
     assert [cost.seconds for cost in plan.costs([measured], [tmp_path], seen)] == [7.0]
 
 
 def test_damaged_measurements_are_named(tmp_path):
-    assert resources.read(tmp_path / "none.csv") == resources.Seen({}, {}, {})
+    assert resources.read(tmp_path / "none.csv") == resources.Measured({}, {}, {})
     (tmp_path / "resources.csv").write_text("target,seconds\na,many\n")
     with pytest.raises(ValueError, match="resources.csv: damaged"):
         resources.read(tmp_path / "resources.csv")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from papers import make
 from papers.configuration import COMMITTED
-from papers.core import chapters, failures, records, store
+from papers.core import audit, failures, records, store
 
 job = snakemake  # noqa: F821
 folder, *_ = job.params.folders
@@ -12,6 +12,6 @@ with failures.logged(job.log[0]):
     names = [str(Path(path).relative_to(COMMITTED)) for path in job.input.committed]
     records.begin(folder, names, COMMITTED)
     written = make.write_paper(job.params.paper, *map(Path, job.params.folders))
-    lines = [*written.loud, *make.fill(job.output.artifacts)]
+    lines = [*written.warnings, *make.fill(job.output.artifacts)]
     store.write_text(job.log[0], "".join(f"{line}\n" for line in lines))
-    chapters.write_chapters(written.audit, job.output.chapter)
+    audit.write_chapters(written.audit, job.output.chapter)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 import tilted
-from papers.compare.table import CLASSIFICATION, COUNTS, REGRESSION
+from papers.data.table import CLASSIFICATION, COUNTS, REGRESSION
 from tilted import likelihoods
 from tilted.inference import rep
 from tilted.inference.options import Options

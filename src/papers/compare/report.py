@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 
 from papers.compare.methods import BASELINE, SLOW, TITLES, names
-from papers.compare.table import CLASSIFICATION, Table
+from papers.compare.table import Table
 from papers.core import runs
 from papers.core.statistics import ALPHA, corrected_resampled_t, holm
+from papers.data.table import CLASSIFICATION
 
 FEWEST_FOLDS, BINS, R_HAT = 3, 10, 1.05
 ERROR_MARGIN = 0.01
@@ -90,11 +91,11 @@ def calibration(own: pd.DataFrame, task: str) -> float:
     return float(np.abs(np.bincount(bins, (y > 0) - predicted)).sum() / len(y))
 
 
-def compare(frame: pd.DataFrame, others: list[str], first: str, score: str, margin: float) -> list[Row]:
+def compare(frame: pd.DataFrame, methods: list[str], first: str, score: str, margin: float) -> list[Row]:
     """Test methods against the first by the corrected resampled t test, on the folds of both."""
     scores = frame.pivot(index="fold", columns="method", values=score)
     sizes = frame[["n_train", "n_test"]].mean()
-    values = {name: (scores[name] - scores[first]).dropna().to_numpy() for name in others}
+    values = {name: (scores[name] - scores[first]).dropna().to_numpy() for name in methods}
     enough = {name: x for name, x in values.items() if len(x) >= FEWEST_FOLDS and np.ptp(x) > 0}
     tests = {name: corrected_resampled_t(x, *sizes) for name, x in enough.items()}
     p = dict(zip(tests, holm([x.p_different() for x in tests.values()]).tolist(), strict=True))

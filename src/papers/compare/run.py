@@ -13,7 +13,8 @@ import numpy as np
 
 from papers.compare import methods, report, table
 from papers.compare.methods import BASELINE, Fold
-from papers.compare.table import CLASSIFICATION, REGRESSION, Table
+from papers.compare.table import Table
+from papers.data.table import CLASSIFICATION, REGRESSION, Description
 
 if TYPE_CHECKING:
     import argparse
@@ -30,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Return 0 if every method ran on every fold, 1 if one failed somewhere, 130 after an interruption."""
     if 0 < arguments.iterations < 10 or not arguments.margin > 0:
         raise ValueError("--iterations is 0 or at least 10, --margin is positive")
-    reading = {"rows", "seed", *table.Description.__annotations__}
+    reading = {"rows", "seed", *Description.__annotations__}
     options = {name: value for name, value in vars(arguments).items() if name in reading}
     data = table.read(Path(arguments.data).expanduser(), **options)
     name = re.sub(r"[^\w.+-]+", "_", f"{data.name}-{data.target}")[:80]

@@ -4,7 +4,7 @@
     tables of keyed rows and their files
 ``repeat``, ``agreement``, ``verify``, ``verified``, ``provenance``
     rows repeated and compared with the record, and what is said about it
-``metrics``, ``statistics``, ``comparisons``, ``verdicts``, ``claims``, ``audit``, ``chapters``
+``metrics``, ``statistics``, ``comparisons``, ``verdicts``, ``claims``, ``audit``
     scores, paired comparisons, and verdicts by the rules of ``claims.yaml``
 ``grid``, ``render``, ``spans``, ``style``, ``figure_data``
     tables and figures

@@ -1,21 +1,24 @@
 """The audit's files: ``audit.csv`` (a row for each claim and protocol), ``audit_rows.csv``, ``audit.md``.
 
-A paper is a `Chapter`; another paper needs its claims judged, its words, and nothing here.
+A paper is a `Chapter`. From one rule of the workflow to the next it goes as JSON, which runs no code when it
+is read.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from papers.core import claims
 from papers.core.grid import WIDTH, grid, items
-from papers.core.store import write_text
-from papers.core.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, Line
+from papers.core.store import RecordError, write_text
+from papers.core.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, Inference, Line
 
 COLUMNS = tuple("id paper protocol verdict yes no undecided no_data effect interval test n note".split())
 SAMPLE = ("low", "high", "p", "p_holm", "p_equivalent", "status")
@@ -74,6 +77,55 @@ class Chapter:
     findings: Sequence[Finding]
     legend: str = ""
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+class Written(NamedTuple):
+    """The contribution of one paper to the artifacts of all.
+
+    Attributes
+    ----------
+    audit : list of Chapter
+        One, or none without a record.
+    warnings : list of str
+        Warnings about its records (`provenance.warnings`).
+    """
+
+    audit: list[Chapter]
+    warnings: list[str]
+
+
+def write_chapters(chapters: Sequence[Chapter], path: str | Path) -> Path:
+    """Write chapters to a file that `read_chapters` reads, to the last digit."""
+    return write_text(
+        path, json.dumps([asdict(chapter) for chapter in chapters], default=lambda value: value.item())
+    )
+
+
+def read_chapters(path: str | Path) -> list[Chapter]:
+    """Return the chapters of a file.
+
+    Raises
+    ------
+    RecordError
+        It is no JSON, or lacks fields of chapters.
+    """
+
+    def as_line(fields: dict[str, Any]) -> Line:
+        return Line(**fields | {name: Inference(**fields[name]) for name in ("sample", "general")})
+
+    def as_block(fields: dict[str, Any]) -> Block:
+        return Block(**fields | {"lines": tuple(map(as_line, fields["lines"]))})
+
+    def as_finding(fields: dict[str, Any]) -> Finding:
+        return Finding(**fields | {"blocks": tuple(map(as_block, fields["blocks"]))})
+
+    try:
+        chapters = json.loads(Path(path).read_text(encoding="utf-8"))
+        return [
+            Chapter(**fields | {"findings": list(map(as_finding, fields["findings"]))}) for fields in chapters
+        ]
+    except (ValueError, TypeError, KeyError) as error:
+        raise RecordError(f"{path} has no chapters of the audit ({error}); delete it and run again") from None
 
 
 def write(chapters: Sequence[Chapter], folder: Path) -> list[Path]:
@@ -207,7 +259,7 @@ def _claims(chapter: Chapter) -> str:
     for name, findings in _by_claim(chapter).items():
         claim = claims.load()[name]
         lines += [f"## {_titled(name)}", "", *_wrapped(claim.statement), ""]
-        lines += [*_wrapped(f"{claim.rule} {asked(claim)}"), ""]
+        lines += [*_wrapped(f"{claim.rule} {requirements(claim)}"), ""]
         lines += [*chapter.notes[name], ""] if chapter.notes.get(name) else []
         lines += [*items(map(_judged, findings)), ""]
         rows = [_deciding_row(finding, line) for finding in findings for line in deciding(finding.blocks[0])]
@@ -249,8 +301,8 @@ def _deciding_row(finding: Finding, line: Line) -> tuple[str, ...]:
     return (finding.protocol, line.row, line.quantity, effect, span, f"{line.n}", line.sample.status)
 
 
-def asked(claim: claims.Claim) -> str:
-    """Return text: whether one row decides, and the least data that may decide."""
+def requirements(claim: claims.Claim) -> str:
+    """Return sentences: one row decides, if so, and the least data that may decide."""
     of_part = f" of '{claim.universal}'" if isinstance(claim.universal, str) else ""
     universal = f"One row{of_part} that is no decides." if claim.universal else ""
     needed = [_least("", claim.coverage), *(_least(f"under {p}, ", c) for p, c in claim.coverage_of.items())]

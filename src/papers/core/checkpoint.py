@@ -1,15 +1,15 @@
-"""Records kept as a job makes them: a killed one goes on, and one that is asked for more makes only that.
+"""Records kept as a job makes them: a killed job goes on, and one that is asked for more makes only that.
 
-Beside the file of a job is another, with a line a record, written at once. Whoever makes the file again, or
-another of its folder, gets the records in these that the same code made under the same choices. A line begins
-with its check sum: one that a kill cut off, or that was damaged, is none, and its record is made again.
+Beside the file of a job is another, with a line a record, written at once. A job that makes the file again,
+or another of its folder, gets the records in these that the same code made under the same choices. A line
+that a kill cut off is no JSON: its record is made again.
 """
 
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,34 +30,22 @@ def place(path: str | Path) -> Path:
 
 
 def before(path: str | Path, stamp: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Records that are kept in the folder of a job's file, made by the code and choices of a stamp."""
+    """Return the kept records in the folder of a job's file, made by the code and choices of a stamp."""
     files = sorted(place(path).parent.glob(f"*{OWN}"))
-    return [record for file in files for record in _lines(file, stamp).values()]
+    return [record for file in files for record in _records(file, stamp)]
 
 
-def _lines(path: Path, stamp: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Whole lines of a file, if there is one, without their sums, and the records they hold.
-
-    Those alone whose stamp is of the same code and choices, data of one's own among them.
-    """
-    content = path.read_text(encoding="ascii", errors="replace") if path.is_file() else ""
-    found, alike = {}, {name: stamp[name] for name in ("source", "protocol")}
-    for line in content.split("\n")[:-1]:
-        text = line[9:]
-        if line == _summed(text):
-            record = json.loads(text)
-            if all(record[RUN][name] == value for name, value in alike.items()):
-                found[text] = record
-    return found
+def _records(path: Path, stamp: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the records of a file, if there is one, by the code and choices (and user's data) of a stamp."""
+    for line in path.read_text(encoding="ascii").splitlines() if path.is_file() else ():
+        with suppress(ValueError):
+            record = json.loads(line)
+            if all(record[RUN][name] == stamp[name] for name in ("source", "protocol")):
+                yield record
 
 
-def _summed(line: str) -> str:
-    """A line with its check sum before it."""
-    return f"{zlib.crc32(line.encode()):08x} {line}"
-
-
-def noted(path: str | Path, records: Records, stamp: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """The records, stamped; those that have no stamp yet are written down before the next is made.
+def saved(path: str | Path, records: Records, stamp: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the records, stamped; those without a stamp are written down before the next is made.
 
     Parameters
     ----------
@@ -68,13 +56,11 @@ def noted(path: str | Path, records: Records, stamp: dict[str, str]) -> Iterator
     stamp : dict
         Of those without; its ``source`` is the hash of the code.
     """
-    whole = _lines(place(path), stamp)
-    store.write_text(place(path), "".join(f"{_summed(line)}\n" for line in whole))
+    lines = [f"{json.dumps(record)}\n" for record in _records(place(path), stamp)]
+    store.write_text(place(path), "".join(dict.fromkeys(lines)))
     with open(place(path), "a", encoding="ascii", buffering=1) as file:
         for record in records:
-            if RUN in record:
-                yield record
-            else:
-                stamped = {**record, RUN: stamp}
-                file.write(f"{_summed(json.dumps(stamped, allow_nan=False))}\n")
-                yield stamped
+            if RUN not in record:
+                record = {**record, RUN: stamp}
+                file.write(f"{json.dumps(record, allow_nan=False)}\n")
+            yield record

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_type_hints
 
-from papers.core.study import RecordError
+from papers.core.study import RecordError, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,17 +27,14 @@ def encoded(rows: Iterable[Any], kind: Any, digits: Mapping[str, int]) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(kind._fields)
     for row in rows:
-        cells = row._asdict()
-        for name, count in digits.items():
-            cells[name] = f"{cells[name]:.{count}g}" if math.isfinite(cells[name]) else ""
-        writer.writerow(cells.values())
+        writer.writerow(
+            (row._asdict() | {name: number(getattr(row, name), digits[name]) for name in digits}).values()
+        )
     return text.getvalue().encode("utf-8")
 
 
-def decoded(
-    content: bytes, kind: Any, digits: Mapping[str, int], whole: Iterable[str], where: object
-) -> list[Any]:
-    """Return the named tuples of a file's content: floats (NaN if empty), whole numbers, and texts.
+def decoded(content: bytes, kind: Any, where: object) -> list[Any]:
+    """Return the named tuples of a file's content; empty cells of floats become NaN.
 
     Raises
     ------
@@ -48,11 +44,12 @@ def decoded(
     header, *rows = csv.reader(io.StringIO(content.decode("utf-8")))
     if tuple(header) != kind._fields:
         raise RecordError(f"{where}: columns {header} are not {list(kind._fields)}")
-    convert = dict.fromkeys(digits, lambda cell: float(cell or "nan")) | dict.fromkeys(whole, int)
+    types = get_type_hints(kind).values()
     try:
-        return [
-            kind(*(convert.get(name, str)(cell) for name, cell in zip(header, row, strict=True)))
-            for row in rows
-        ]
+        return [kind(*[_value(*pair) for pair in zip(types, row, strict=True)]) for row in rows]
     except ValueError as error:
         raise RecordError(f"{where}: {error}") from None
+
+
+def _value(kind: type, cell: str) -> Any:
+    return kind(cell or "nan") if kind is float else kind(cell)

@@ -126,9 +126,9 @@ def _cells(values: np.ndarray | None, x: np.ndarray, y: np.ndarray) -> Mark:
 
 def _centres(image: AxesImage) -> tuple[np.ndarray, np.ndarray]:
     """Return the coordinates of the cells of an image, rows first."""
-    left, right, bottom, top = image.get_extent()
+    x_min, x_max, bottom, top = image.get_extent()
     rows, columns = image.get_size()
-    x = left + (np.arange(columns) + 0.5) * (right - left) / columns
+    x = x_min + (np.arange(columns) + 0.5) * (x_max - x_min) / columns
     y = np.arange(rows) + 0.5
     y = bottom + y * (top - bottom) / rows if image.origin == "lower" else top + y * (bottom - top) / rows
     return np.meshgrid(x, y)

@@ -82,13 +82,13 @@ class Job:
     @property
     def files(self) -> dict[str, str | tuple[str, ...]]:
         """Return the paths of the inputs by name."""
-        return {name: given.path if isinstance(given, Job) else given for name, given in self.inputs.items()}
+        return {name: value.path if isinstance(value, Job) else value for name, value in self.inputs.items()}
 
     def chain(self) -> Iterator[Job]:
         """Yield the jobs whose files this one needs, directly or not, and itself at last."""
-        for given in self.inputs.values():
-            if isinstance(given, Job):
-                yield from given.chain()
+        for value in self.inputs.values():
+            if isinstance(value, Job):
+                yield from value.chain()
         yield self
 
 
@@ -113,14 +113,14 @@ def make(
     """
     call, stamp = named(function), {**runs.stamp(choices), "source": key}
     if "kept" in signature(call).parameters:  # records of a file may be of jobs that asked for less
-        made = call(**parameters, **inputs, log=log, kept=checkpoint.before(path, stamp))
-        store.write_records(path, checkpoint.noted(path, made, stamp))
+        records = call(**parameters, **inputs, log=log, kept=checkpoint.before(path, stamp))
+        store.write_records(path, checkpoint.saved(path, records, stamp))
         return
-    made = call(**parameters, **inputs, log=log)
-    if isinstance(made, bytes):
-        store.write_bytes(path, made)
+    result = call(**parameters, **inputs, log=log)
+    if isinstance(result, bytes):
+        store.write_bytes(path, result)
     else:
-        store.write_records(path, ({**record, RUN: stamp} for record in made))
+        store.write_records(path, ({**record, RUN: stamp} for record in result))
 
 
 def blocks(number: int, size: int) -> list[tuple[int, int]]:

@@ -25,23 +25,23 @@ ENOUGH = 30
 """Repeated rows of a group that are enough to stand for all."""
 NOT_REPRODUCED, NEVER, TOO_FEW = "NOT REPRODUCED", "NEVER REPEATED", "TOO FEW REPEATED"
 STALE = "ANOTHER PROTOCOL THAN TODAY'S"
-MANY, SHOWN = 12, 3
+MANY, FIRST = 12, 3
 """Groups that a sentence can name, and that it names of more of them."""
 
 
 class Group(NamedTuple):
-    """Rows of one `Study.group`, and what became of those that were repeated.
+    """Rows of one `Study.group`, and the results of repeating some of them.
 
     Attributes
     ----------
     study, name : str
     rows : int
         All of them.
-    repeated, same, other, different : int
-        Sums of `papers.core.verified.Verified`.
+    repeated, same, elsewhere, different : int
+        Sums of `papers.core.verified.Verified` (``elsewhere``: its ``other``).
     stale : int
         Made under another protocol than today's.
-    made, checked : tuple of str
+    days, checked : tuple of str
         Days on which rows were made and repeated.
     """
 
@@ -50,10 +50,10 @@ class Group(NamedTuple):
     rows: int
     repeated: int
     same: int
-    other: int
+    elsewhere: int
     different: int
     stale: int
-    made: tuple[str, ...]
+    days: tuple[str, ...]
     checked: tuple[str, ...]
 
     @property
@@ -83,23 +83,17 @@ def groups(study: Study, folder: str | Path, frame: pd.DataFrame | None = None) 
         The study's rows, if they were read already.
     """
     frame = records.load(study, folder) if frame is None else frame
-    known = records.read_runs(folder)
-    found: dict[str, list[Verified]] = {}
-    for row in verified.read(folder):
-        if row.study == study.file:
-            found.setdefault(row.group, []).append(row)
-    every = frame.groupby(list(study.group), sort=False) if study.group else [((), frame)]
-    return [_group(study, rows, known, found) for _, rows in every if len(rows)]
+    runs, checks = records.read_runs(folder), verified.read(folder)
+    tables = frame.groupby(list(study.group), sort=False) if study.group else [((), frame)]
+    return [_group(study, rows, runs, checks) for _, rows in tables if len(rows)]
 
 
-def _group(
-    study: Study, rows: pd.DataFrame, known: Mapping[str, Run], found: Mapping[str, list[Verified]]
-) -> Group:
+def _group(study: Study, rows: pd.DataFrame, runs: Mapping[str, Run], checks: Iterable[Verified]) -> Group:
     first = rows.iloc[0].to_dict()
     name = study.group_of(first)
     counts = rows[RUN].value_counts()
-    made = sorted({known[run].date for run in counts.index})
-    checks = [row for row in found.get(name, []) if row.date >= made[0]]
+    days = sorted({runs[run].date for run in counts.index})
+    checks = [x for x in checks if (x.study, x.group) == (study.file, name) and x.date >= days[0]]
     today = study.protocol(first) if study.protocol else None
     return Group(
         study=study.file,
@@ -107,30 +101,27 @@ def _group(
         rows=len(rows),
         repeated=sum(row.rows for row in checks),
         same=sum(row.same for row in checks),
-        other=sum(row.other for row in checks),
+        elsewhere=sum(row.other for row in checks),
         different=sum(row.different for row in checks),
-        stale=sum(
-            int(n) for run, n in counts.items() if study.protocol and known[str(run)].protocol != today
-        ),
-        made=tuple(made),
+        stale=sum(int(n) for run, n in counts.items() if study.protocol and runs[str(run)].protocol != today),
+        days=tuple(days),
         checked=tuple(sorted({row.date for row in checks})),
     )
 
 
 def note(groups: Sequence[Group]) -> list[str]:
-    """Return wrapped lines of Markdown: what was made when, and how much was repeated; warnings in bold."""
+    """Return wrapped lines of Markdown: days of the rows, how much was repeated; warnings in bold."""
     texts = [summary(groups), *(f"**{text}**" for text in warnings(groups))]
     return [line for text in texts if text for line in textwrap.wrap(text, WIDTH, break_on_hyphens=False)]
 
 
 def warnings(groups: Iterable[Group]) -> list[str]:
-    """Return what nobody should overlook, a sentence for each reason and study."""
+    """Return a warning for each reason and study."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for group in groups:
-        for reason, what in _reasons(group):
-            reasons.setdefault((group.study, reason), []).append(
-                f"{group.name} ({what})" if what else group.name
-            )
+        for reason, count in _reasons(group):
+            text = f"{group.name} ({count})" if count else group.name
+            reasons.setdefault((group.study, reason), []).append(text)
     return [
         f"{reason}: {study}: {'; '.join(names) if reason == NOT_REPRODUCED else _named(names)}."
         for (study, reason), names in reasons.items()
@@ -141,7 +132,7 @@ def _named(names: Sequence[str]) -> str:
     """Name every group of a few, the first of many with their number."""
     if len(names) <= MANY:
         return "; ".join(names)
-    return f"{len(names)} groups, {'; '.join(names[:SHOWN])} and {len(names) - SHOWN} more"
+    return f"{len(names)} groups, {'; '.join(names[:FIRST])} and {len(names) - FIRST} more"
 
 
 def _reasons(group: Group) -> Iterable[tuple[str, str]]:
@@ -159,19 +150,19 @@ def summary(groups: Sequence[Group]) -> str:
     """Return one sentence about all groups."""
     if not groups:
         return ""
-    rows, repeated, same, other = (
-        sum(getattr(group, name) for group in groups) for name in ("rows", "repeated", "same", "other")
+    rows, repeated, same, elsewhere = (
+        sum(getattr(group, name) for group in groups) for name in ("rows", "repeated", "same", "elsewhere")
     )
-    text = f"{counted(rows, 'row')} made {_span(day for group in groups for day in group.made)}"
+    text = f"{counted(rows, 'row')} made {_span(day for group in groups for day in group.days)}"
     if not repeated:
         return f"{text}; none repeated."
     text += f"; {repeated} repeated {_span(day for group in groups for day in group.checked)}, "
     text += f"of which {same} gave the record"
-    return f"{text} and {other} are chaotic or ended in another optimum." if other else f"{text}."
+    return f"{text} and {elsewhere} are chaotic or ended in another optimum." if elsewhere else f"{text}."
 
 
 def _span(days: Iterable[str]) -> str:
-    known = sorted({day for day in days if day})
-    if not known:
+    recorded = sorted({day for day in days if day})
+    if not recorded:
         return "on days not recorded"
-    return known[0] if len(known) == 1 else f"{known[0]} to {known[-1]}"
+    return recorded[0] if len(recorded) == 1 else f"{recorded[0]} to {recorded[-1]}"

@@ -89,13 +89,13 @@ def content(folder: str | Path, name: str) -> bytes | None:
 
 def damaged(folder: str | Path) -> list[str]:
     """Return a sentence for each file below a folder that is missing or differs from its check sum."""
-    found = []
+    messages = []
     for name in sums(folder):
         try:
             content(folder, name)
         except (OSError, RecordError) as error:
-            found.append(str(error))
-    return found
+            messages.append(str(error))
+    return messages
 
 
 def read_runs(folder: str | Path) -> dict[str, Run]:
@@ -122,8 +122,34 @@ class Change(NamedTuple):
         return text
 
 
+Name = tuple[Any, ...]
+"""Values of `Study.unit`."""
+
+
+class _Unit(NamedTuple):
+    """Rows of one unit and the stamp of the job that made them (`runs.stamp`)."""
+
+    rows: list[dict[str, Any]]
+    stamp: Mapping[str, str]
+
+    def end(self, study: Study) -> _End:
+        progress = max(row[study.progress] for row in self.rows) if study.progress else 0
+        return _End(self.stamp["date"], progress)
+
+
+class _End(NamedTuple):
+    """The day on which a unit was made, and how far it goes (`Study.progress`)."""
+
+    date: str
+    progress: float
+
+    def stays(self, later: _End) -> bool:
+        """Return True if a unit that was written later must not replace this one."""
+        return self.date > later.date or self.progress > later.progress
+
+
 def collect(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change]:
-    """Join the rows of files of fits to the tables of a folder; return what changed, by file.
+    """Join the rows of files of fits to the tables of a folder; return the changes by file.
 
     A unit is replaced as a whole: by the later of two days, on one day by the file that was written later,
     but never by a shorter run (`Study.progress`).
@@ -133,21 +159,20 @@ def collect(paths: Iterable[str | Path], folder: str | Path) -> dict[str, Change
     RecordError
         A damaged file or table, or rows that a study refuses; nothing is written then.
     """
-    made: dict[Study, dict[Name, _Made]] = {}
+    newest: dict[Study, dict[Name, _Unit]] = {}
     for path in sorted(map(Path, paths), key=lambda path: (path.stat().st_mtime_ns, path)):
-        of_file: dict[Study, dict[Name, _Made]] = {}
+        units: dict[tuple[Study, Name], _Unit] = {}
         rows_of = rows_function(path)
         for record in store.read_records(path):
-            for study, row in rows_of(record):
-                row = study.line(row)
-                unit = of_file.setdefault(study, {}).setdefault(_name(study, row), _Made([], record[RUN]))
-                unit.rows.append(row)
-        for study, units in of_file.items():
-            kept = made.setdefault(study, {})
-            for name, unit in units.items():
-                if name not in kept or not _stays(kept[name].ends(study), unit.ends(study)):
-                    kept[name] = unit
-    return _join(folder, {study: list(units.values()) for study, units in made.items()})
+            for study, unrounded in rows_of(record):
+                row = study.line(unrounded)
+                name = tuple(row[column] for column in study.unit)
+                units.setdefault((study, name), _Unit([], record[RUN])).rows.append(row)
+        for (study, name), unit in units.items():
+            earlier = newest.setdefault(study, {})
+            if name not in earlier or not earlier[name].end(study).stays(unit.end(study)):
+                earlier[name] = unit
+    return _join(folder, {study: list(of_study.values()) for study, of_study in newest.items()})
 
 
 def rows_function(path: Path) -> Callable[[dict[str, Any]], Rows]:
@@ -158,108 +183,81 @@ def rows_function(path: Path) -> Callable[[dict[str, Any]], Rows]:
     RecordError
         The file lies in no folder of an experiment.
     """
-    parts = path.resolve().parent.parts
+    parent = f"{path.resolve().parent.as_posix()}/"
     for paper in PAPERS:
         for place, function in import_module(f"papers.{paper}.records").ROWS_OF.items():
-            names = ("data", *place.split("/"))
-            if any(parts[k : k + len(names)] == names for k in range(len(parts))):
+            if f"/data/{place}/" in parent:
                 return function
     raise RecordError(f"{path}: in no folder of an experiment's fits")
 
 
 def put(
-    folder: str | Path, made: Mapping[Study, Iterable[Mapping[str, Any]]], keep: bool = True
+    folder: str | Path, rows: Mapping[Study, Iterable[Mapping[str, Any]]], keep: bool = True
 ) -> dict[str, Change]:
-    """Join rows that were made just now to the tables of a folder; return what changed, by file.
+    """Join rows of this process to the tables of a folder; return the changes by file.
 
     Parameters
     ----------
     folder : path
-    made : mapping
-        Study -> its rows.
+    rows : mapping
+        Study -> its new rows.
     keep : bool
-        Whether other rows of these studies are kept.
+        Whether recorded rows of these studies are kept.
     """
     stamp = runs.stamp()
-    new = {study: [_Made([study.line(row) for row in rows], stamp)] for study, rows in made.items()}
-    return _join(folder, new, keep)
+    return _join(
+        folder,
+        {study: [_Unit([study.line(row) for row in new], stamp)] for study, new in rows.items()},
+        keep,
+    )
 
 
-Name = tuple[Any, ...]
-"""Values of `Study.unit`."""
-
-
-class _Made(NamedTuple):
-    """Rows that were made, and the stamp of the job that made them."""
-
-    rows: list[Mapping[str, Any]]
-    stamp: Mapping[str, str]
-
-    def ends(self, study: Study) -> _End:
-        """Return the day of these rows, and how far they go."""
-        return _End(
-            self.stamp["date"], max(row[study.progress] if study.progress else 0 for row in self.rows)
-        )
-
-
-class _End(NamedTuple):
-    """The day on which a unit was made, and how far it goes (`Study.progress`)."""
-
-    date: str
-    progress: float
-
-
-def _stays(before: _End, after: _End) -> bool:
-    return before.date > after.date or before.progress > after.progress
-
-
-def _join(folder: str | Path, new: Mapping[Study, list[_Made]], keep: bool = True) -> dict[str, Change]:
+def _join(folder: str | Path, new: Mapping[Study, list[_Unit]], keep: bool = True) -> dict[str, Change]:
     with files.alone(folder):
-        recorded = read_runs(folder)
-        joined, fresh, changes = {}, [], {}
-        for study, made in new.items():
-            frame, ours = _with_runs(study, made)
-            had = load(study, folder)
-            known = {**ours, **recorded}
-            joined[study], changes[study.file] = joined_rows(study, had if keep else had[:0], frame, known)
-            fresh += _brought(joined[study], had, [run for run in ours.values() if run.run not in recorded])
-        save(folder, joined, fresh)
+        listed = read_runs(folder)
+        tables, added, changes = {}, [], {}
+        for study, units in sorted(new.items(), key=lambda item: item[0].file):
+            rows, new_runs = _with_runs(study, units)
+            recorded = load(study, folder)
+            tables[study], changes[study.file] = joined_rows(
+                study, recorded if keep else recorded[:0], rows, {**new_runs, **listed}
+            )
+            unlisted = [run for name, run in new_runs.items() if name not in listed]
+            added += _with_counts(unlisted, tables[study], recorded)
+        save(folder, tables, added)
     return changes
 
 
-def _with_runs(study: Study, made: Iterable[_Made]) -> tuple[pd.DataFrame, dict[str, Run]]:
+def _with_runs(study: Study, units: Iterable[_Unit]) -> tuple[pd.DataFrame, dict[str, Run]]:
     """Return rows with the names of their runs, one for each stamp, and these runs."""
     import pandas as pd
 
-    by_stamp: dict[tuple[str, ...], list[_Made]] = {}
-    for unit in made:
+    by_stamp: dict[tuple[str, ...], list[_Unit]] = {}
+    for unit in units:
         by_stamp.setdefault(tuple(unit.stamp[name] for name in runs.STAMP), []).append(unit)
-    parts, found = [study.frame()], {}
-    for units in by_stamp.values():
-        rows = study.sorted(study.frame({**row, RUN: ""} for unit in units for row in unit.rows))
-        run = runs.of_rows(study.file, units[0].stamp, rows)
-        parts.append(rows.assign(**{RUN: run.run}))
-        found[run.run] = run
-    return pd.concat(parts, ignore_index=True).astype(study.types), found
+    tables, new_runs = [study.frame()], {}
+    for _, stamped in sorted(by_stamp.items()):
+        rows = study.sorted(study.frame({**row, RUN: ""} for unit in stamped for row in unit.rows))
+        run = runs.of_rows(study.file, stamped[0].stamp, rows)
+        tables.append(rows.assign(**{RUN: run.run}))
+        new_runs[run.run] = run
+    return pd.concat(tables, ignore_index=True).astype(study.types), new_runs
 
 
-def _brought(joined: pd.DataFrame, had: pd.DataFrame, fresh: Iterable[Run]) -> list[Run]:
-    """Return the runs that have rows among the joined ones, with their numbers.
-
-    The first says how many older rows are gone.
-    """
+def _with_counts(new_runs: Iterable[Run], joined: pd.DataFrame, recorded: pd.DataFrame) -> list[Run]:
+    """Return the runs that have joined rows, with their numbers; the first has that of rows it replaced."""
     counts = joined[RUN].value_counts()
-    brought = [run._replace(lines=int(counts[run.run])) for run in fresh if run.run in counts]
+    brought = [run._replace(lines=int(counts[run.run])) for run in new_runs if run.run in counts]
     if brought:
-        gone = len(had) + sum(run.lines for run in brought) - len(joined)
-        brought[0] = brought[0]._replace(replaced=gone)
+        replaced = len(recorded) + sum(run.lines for run in brought) - len(joined)
+        brought[0] = brought[0]._replace(replaced=replaced)
     return brought
 
 
 def joined_rows(
-    study: Study, had: pd.DataFrame, new: pd.DataFrame, known: Mapping[str, Run]
+    study: Study, recorded: pd.DataFrame, new: pd.DataFrame, runs_by_name: Mapping[str, Run]
 ) -> tuple[pd.DataFrame, Change]:
-    """Return the rows of both, unit by unit, and what changed.
+    """Return the rows of both, unit by unit, and the changes.
 
     A recorded unit stays if it is of a later day, goes further (`Study.progress`), or if the new rows are the
     same and made by the same environment and commit on the same day.
@@ -267,68 +265,62 @@ def joined_rows(
     Parameters
     ----------
     study : Study
-    had, new : pandas.DataFrame
-        Recorded rows and others.
-    known : mapping
-        Name -> run, of both.
+    recorded, new : pandas.DataFrame
+    runs_by_name : mapping
+        Runs of both.
     """
     import pandas as pd
 
-    before, after = (_ends(study, frame, known) for frame in (had, new))
+    before, after = (_ends(study, frame, runs_by_name) for frame in (recorded, new))
     shared = before.keys() & after.keys()
-    passed_over = {name for name in shared if _stays(before[name], after[name])}
-    same = _same(study, had, new, known, shared - passed_over)
-    wins = after.keys() - passed_over - same
-    parts = [
-        frame[_among(study, frame, chosen)]
-        for frame, chosen in ((had, before.keys() - wins), (new, wins))
+    passed_over = {name for name in shared if before[name].stays(after[name])}
+    texts = [_texts(study, frame, runs_by_name, shared - passed_over) for frame in (recorded, new)]
+    same = {name for name in shared - passed_over if texts[0][name] == texts[1][name]}
+    replacing = after.keys() - passed_over - same
+    selected = [
+        frame[_are_among(study, frame, names)]
+        for frame, names in ((recorded, before.keys() - replacing), (new, replacing))
         if len(frame)
     ]
-    change = Change(len(wins - shared), len(wins & shared), len(same), len(passed_over))
-    return pd.concat(parts, ignore_index=True) if parts else had, change
-
-
-def _same(
-    study: Study, had: pd.DataFrame, new: pd.DataFrame, known: Mapping[str, Run], names: Collection[Name]
-) -> set[Name]:
-    """Return the units, of some that both have, whose rows and stamps are the same."""
-    texts: list[dict[Name, list[tuple[str, ...]]]] = []
-    for frame in (had, new):
-        ours = study.sorted(frame[_among(study, frame, names)])
-        stamps = {run: repr(runs.stamp_of(known[run])) for run in ours[RUN].unique()}
-        printed = study.printed(ours).assign(**{RUN: ours[RUN].map(stamps)}).astype(str)
-        texts.append({})
-        for name, row in zip(_names(study, ours), printed.itertuples(index=False), strict=True):
-            texts[-1].setdefault(name, []).append(tuple(row))
-    return {name for name in names if texts[0][name] == texts[1][name]}
-
-
-def _name(study: Study, row: Mapping[str, Any]) -> Name:
-    return tuple(row[name] for name in study.unit)
+    change = Change(len(replacing - shared), len(replacing & shared), len(same), len(passed_over))
+    return pd.concat(selected, ignore_index=True) if selected else recorded, change
 
 
 def _names(study: Study, frame: pd.DataFrame) -> list[Name]:
-    return list(zip(*(frame[name].tolist() for name in study.unit), strict=True))
+    return list(zip(*(frame[column].tolist() for column in study.unit), strict=True))
 
 
-def _among(study: Study, frame: pd.DataFrame, names: Collection[Name]) -> np.ndarray:
+def _are_among(study: Study, frame: pd.DataFrame, names: Collection[Name]) -> np.ndarray:
     return np.array([name in names for name in _names(study, frame)], dtype=bool)
 
 
-def _ends(study: Study, frame: pd.DataFrame, known: Mapping[str, Run]) -> dict[Name, _End]:
+def _ends(study: Study, frame: pd.DataFrame, runs_by_name: Mapping[str, Run]) -> dict[Name, _End]:
     progress = frame[study.progress].tolist() if study.progress else [0] * len(frame)
-    found: dict[Name, _End] = {}
+    ends: dict[Name, _End] = {}
     for name, run, reached in zip(_names(study, frame), frame[RUN], progress, strict=True):
-        end = found.get(name, _End("", 0))
-        found[name] = _End(max(end.date, known[run].date), max(end.progress, reached))
-    return found
+        end = ends.get(name, _End("", 0))
+        ends[name] = _End(max(end.date, runs_by_name[run].date), max(end.progress, reached))
+    return ends
+
+
+def _texts(
+    study: Study, frame: pd.DataFrame, runs_by_name: Mapping[str, Run], names: Collection[Name]
+) -> dict[Name, list[tuple[str, ...]]]:
+    """Return the text of the rows of some units in the file, with their stamp in place of their run."""
+    rows = study.sorted(frame[_are_among(study, frame, names)])
+    stamps = {run: repr(runs.stamp_of(runs_by_name[run])) for run in rows[RUN].unique()}
+    printed = study.printed(rows).assign(**{RUN: rows[RUN].map(stamps)}).astype(str)
+    texts: dict[Name, list[tuple[str, ...]]] = {}
+    for name, text in zip(_names(study, rows), printed.itertuples(index=False), strict=True):
+        texts.setdefault(name, []).append(tuple(text))
+    return texts
 
 
 # Writing
 
 
-def save(folder: str | Path, frames: Mapping[Study, pd.DataFrame], fresh: Iterable[Run]) -> None:
-    """Write whole tables of rows, append runs that made some of them, and write the check sums.
+def save(folder: str | Path, frames: Mapping[Study, pd.DataFrame], added: Iterable[Run]) -> None:
+    """Write tables of rows, append the runs that made some of them, and write the check sums.
 
     Raises
     ------
@@ -338,7 +330,7 @@ def save(folder: str | Path, frames: Mapping[Study, pd.DataFrame], fresh: Iterab
     contents: dict[str, bytes | None] = {
         study.file: study.encode(frame, Path(folder, study.file)) for study, frame in frames.items()
     }
-    write(folder, {**contents, runs.FILE: runs.encode([*read_runs(folder).values(), *fresh])})
+    write(folder, {**contents, runs.FILE: runs.encode([*read_runs(folder).values(), *added])})
 
 
 def write(folder: str | Path, contents: Mapping[str, bytes | None]) -> None:
@@ -369,6 +361,6 @@ def begin(folder: str | Path, names: Iterable[str], committed: str | Path = "") 
     begun = set(names)
     contents = {name: content(committed, name) if committed else None for name in begun}
     with files.alone(folder):
-        known = {name: run for name, run in read_runs(folder).items() if run.study not in begun}
-        known |= read_runs(committed) if committed else {}
-        write(folder, {**contents, runs.FILE: runs.encode(known.values())})
+        listed = {name: run for name, run in read_runs(folder).items() if run.study not in begun}
+        listed |= read_runs(committed) if committed else {}
+        write(folder, {**contents, runs.FILE: runs.encode(listed.values())})

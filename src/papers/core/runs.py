@@ -72,15 +72,15 @@ class Run(NamedTuple):
     replaced: int = 0
 
 
-DIGITS, WHOLE = {"core_seconds": 6}, ("lines", "replaced")
-"""Of its floats; fields that are whole numbers."""
+DIGITS = {"core_seconds": 6}
+"""Significant digits of its floats."""
 
 STAMP = ("commit", "version", "protocol", "environment", "date")
-"""What a task says about itself: these fields of its run."""
+"""Fields of a run that a task states about itself."""
 
 
 def stamp(choices: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Return what every record of a task that runs now says about it: `STAMP`.
+    """Return the stamp of every record of a task that runs now: `STAMP`.
 
     Parameters
     ----------
@@ -100,22 +100,21 @@ def stamp(choices: Mapping[str, Any] | None = None) -> dict[str, str]:
 
 def of_rows(study: str, stamp: Mapping[str, str], rows: pd.DataFrame) -> Run:
     """Return the run of rows of one stamp; its name follows from both: the same rows make the same run."""
-    commit, version, protocol, environment, date = said = tuple(stamp[name] for name in STAMP)
+    commit, version, protocol, environment, date = fields = tuple(stamp[name] for name in STAMP)
     cells = rows.drop(columns=RUN, errors="ignore").to_csv(index=False, float_format="%.12g")
     seconds = float(rows["seconds"].sum()) if "seconds" in rows else math.nan
-    name = f"{date}-{content_hash([study, said, cells])[:8]}"
+    name = f"{date}-{content_hash([study, fields, cells])[:8]}"
     return Run(name, study, commit, version, protocol, environment, date, seconds, len(rows))
 
 
 def stamp_of(run: Run) -> dict[str, str]:
-    """Return what the tasks of a run said about themselves (`STAMP`)."""
+    """Return the stamp of the tasks of a run (`STAMP`)."""
     return {name: getattr(run, name) for name in STAMP}
 
 
 def parse(content: bytes, where: object) -> dict[str, Run]:
     """Return the runs of the file's content, by name; RecordError for other columns or no numbers."""
-    found: list[Run] = csv_rows.decoded(content, Run, DIGITS, WHOLE, where)
-    return {run.run: run for run in found}
+    return {run.run: run for run in csv_rows.decoded(content, Run, where)}
 
 
 def encode(runs: Iterable[Run]) -> bytes:
@@ -145,7 +144,7 @@ def source_hash(*modules: str) -> str:
 @lru_cache(maxsize=1)
 def commit() -> str:
     """Return the commit of this checkout, `DIRTY` behind it if its sources differ; empty without git."""
-    name = _git("rev-parse", "--short=12", "HEAD")
+    name = _git("rev-parse", "--short=12", "HEAD").decode().strip()
     return name and name + (DIRTY if _git("status", "--porcelain", "--", *SOURCES) else "")
 
 
@@ -154,25 +153,21 @@ SOURCES = ("src", "workflow", "Snakefile", "data/coal_counts.csv")
 
 def committed(path: str | Path) -> bytes | None:
     """Return the content of a file of this checkout in its commit; None without git or such a file."""
-    command = ["git", "-C", str(CHECKOUT), "show", f"HEAD:./{Path(path).as_posix()}"]
-    with suppress(OSError, subprocess.CalledProcessError):
-        return subprocess.run(command, check=True, capture_output=True).stdout
-    return None
+    return _git("show", f"HEAD:./{Path(path).as_posix()}") or None
 
 
-def _git(*arguments: str) -> str:
-    """Run git in this checkout and return what it prints; empty if it fails."""
-    command = ["git", "-C", str(CHECKOUT), *arguments]
+def _git(*arguments: str) -> bytes:
+    """Run git in this checkout and return its output; empty if it fails."""
     with suppress(OSError, subprocess.CalledProcessError):
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-    return ""
+        return subprocess.check_output(["git", "-C", CHECKOUT, *arguments], stderr=subprocess.DEVNULL)
+    return b""
 
 
 @lru_cache(maxsize=1)
 def environment() -> str:
     """Return versions, the BLAS library with its kernel, and the processor, in a line."""
-    parts = [f"{name} {version}" for name, version in versions(PACKAGES).items()]
-    return ", ".join([f"python {platform.python_version()}", *parts, *blas(), _processor()])
+    packages = [f"{name} {version}" for name, version in versions(PACKAGES).items()]
+    return ", ".join([f"python {platform.python_version()}", *packages, *blas(), _processor()])
 
 
 def blas() -> list[str]:
@@ -180,18 +175,18 @@ def blas() -> list[str]:
     import scipy.linalg  # noqa: F401  # which loads its own library
     from threadpoolctl import threadpool_info
 
-    found = [info for info in threadpool_info() if info["user_api"] == "blas"]
-    names = [f"{info['internal_api']} {info['version']} {info.get('architecture', '')}" for info in found]
+    libraries = [info for info in threadpool_info() if info["user_api"] == "blas"]
+    names = [f"{info['internal_api']} {info['version']} {info.get('architecture', '')}" for info in libraries]
     return list(dict.fromkeys(name.strip() for name in names))
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
     """Return the version of each package that is installed."""
-    found = {}
+    installed = {}
     for package in packages:
         with suppress(metadata.PackageNotFoundError):
-            found[package] = metadata.version(package)
-    return found
+            installed[package] = metadata.version(package)
+    return installed
 
 
 def _processor() -> str:

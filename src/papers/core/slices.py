@@ -35,25 +35,23 @@ class Slice(NamedTuple):
             mask &= frame[column].isin(list(values)).to_numpy()
         return mask
 
-    def is_whole(self, frame: pd.DataFrame, least: int) -> bool:
-        """Test if a frame has at least ``least`` of its rows, for every value some of every unit.
+    def covers(self, frame: pd.DataFrame, least: int) -> bool:
+        """Return True if a frame has at least ``least`` of its rows, and for every value some of every unit.
 
         Units are the values of columns that have a range: seeds, splits, sets.
         """
         rows = frame[self.mask(frame)]
         units = {name: set(values) for name, values in self.where.items() if isinstance(values, range)}
-        others = {name: values for name, values in self.where.items() if name not in units}
-        of_each = [rows[rows[name] == value] for name, values in others.items() for value in values]
+        tables = [rows]
+        for name in self.where.keys() - units:
+            tables += [rows[rows[name] == value] for value in self.where[name]]
         return len(rows) >= least and all(
-            len(some) and all(asked <= set(some[name]) for name, asked in units.items())
-            for some in [rows, *of_each]
+            len(table) and all(values <= set(table[name]) for name, values in units.items())
+            for table in tables
         )
 
 
 def mask(slices: Iterable[Slice], study: Study, frame: pd.DataFrame) -> np.ndarray:
     """Return a mask [N] of the rows of a study's frame that belong to any of the slices."""
-    found = np.zeros(len(frame), dtype=bool)
-    for one in slices:
-        if one.study is study:
-            found |= one.mask(frame)
-    return found
+    masks = [rows.mask(frame) for rows in slices if rows.study is study]
+    return np.any([np.zeros(len(frame), dtype=bool), *masks], axis=0)

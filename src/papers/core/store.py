@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from papers.core.study import RecordError as RecordError
 from papers.core.study import gzipped as gzipped
 
 if TYPE_CHECKING:
-    from typing import Any, BinaryIO
+    from typing import Any
 
     import pandas as pd
 
@@ -65,26 +64,22 @@ def write_records(path: str | Path, records: Iterable[dict[str, Any]]) -> Path:
     Raises
     ------
     RecordError
-        A record is no dict, holds NaN or infinity, or a value JSON does not know. The file at
-        `path`, if any, stays as it was.
+        A record holds NaN or infinity, or a value JSON does not know. The file at `path`, if any, stays as
+        it was.
     """
-    with replacing(path) as file:
-        _pack(file, _numbered(records), path)
+    number = 0
+    with replacing(path) as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+        for number, record in enumerate(records, start=1):
+            packed.write(_line(record, f"{path}, record {number}"))
+        packed.write(_line({NUMBER: number}, path))
     return Path(path)
 
 
-def _numbered(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The records, and a last one with their number."""
-    number = 0
-    for number, record in enumerate(records, start=1):  # noqa: B007 # the last one is what is asked for
-        yield record
-    yield {NUMBER: number}
-
-
-def _pack(file: BinaryIO, records: Iterable[dict[str, Any]], where: object) -> None:
-    with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed:
-        for number, record in enumerate(records, start=1):
-            packed.write(_encode(record, f"{where}, record {number}"))
+def _line(record: dict[str, Any], where: object) -> bytes:
+    try:
+        return json.dumps(record, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
+    except (TypeError, ValueError) as error:
+        raise RecordError(f"{where}: {error}") from error
 
 
 def read_records(path: str | Path) -> list[dict[str, Any]]:
@@ -93,51 +88,29 @@ def read_records(path: str | Path) -> list[dict[str, Any]]:
     Raises
     ------
     RecordError
-        The file is empty, truncated or corrupt, a line is no JSON object, or holds NaN or an infinity, or its
-        last line gives another number of records; the message names the file.
+        The file is empty, truncated or corrupt, a line is no JSON or holds NaN or an infinity, or its last
+        line gives another number of records; the message names the file.
     FileNotFoundError
         There is no such file.
     """
-    again = "delete the file and run again"
+    advice = "delete the file and run again"
     try:
         text = gzip.decompress(Path(path).read_bytes())  # all of it, with its check sum
+    except FileNotFoundError:
+        raise
     except (EOFError, OSError, zlib.error) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise RecordError(f"{path}: truncated or corrupt gzip data ({error}); {again}") from error
-    records = [_decode(line, f"{path}, line {k}") for k, line in enumerate(text.splitlines(), start=1)]
-    number = records.pop().get(NUMBER) if records else None
-    if number != len(records):
-        raise RecordError(f"{path}: {len(records)} records, where the file had {number}; {again}")
+        raise RecordError(f"{path}: truncated or corrupt gzip data ({error}); {advice}") from error
+    records = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            records.append(json.loads(line, parse_constant=_refuse))
+        except ValueError as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
+            raise RecordError(f"{path}, line {number}: {error}") from error
+    expected = records.pop().get(NUMBER) if records else None
+    if expected != len(records):
+        raise RecordError(f"{path}: {len(records)} records, where the file had {expected}; {advice}")
     return records
-
-
-def _encode(record: dict[str, Any], where: str) -> bytes:
-    if not isinstance(record, dict):
-        raise RecordError(f"{where}: a record is a dict, not {type(record).__name__}")
-    try:
-        text = json.dumps(record, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError) as error:
-        raise RecordError(f"{where}: {error}") from error
-    return text.encode("ascii") + b"\n"
-
-
-def _decode(line: bytes, where: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line, parse_constant=_refuse, parse_float=_finite)
-    except ValueError as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
-        raise RecordError(f"{where}: {error}") from error
-    if not isinstance(record, dict):
-        raise RecordError(f"{where}: a record is an object, not {type(record).__name__}")
-    return record
 
 
 def _refuse(name: str) -> float:
     raise ValueError(f"{name} is not allowed; a missing number is null")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):  # such as 1e999
-        raise ValueError(f"{text} is beyond the range of a double")
-    return value

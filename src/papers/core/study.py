@@ -51,11 +51,6 @@ class Column:
 
     compared: bool = field(default=True, kw_only=True)
 
-    @property
-    def dtype(self) -> str:
-        """Type of the column in a frame."""
-        raise TypeError("use Text, Flag, Integer or Float")
-
 
 @dataclass(frozen=True)
 class Text(Column):
@@ -63,20 +58,10 @@ class Text(Column):
 
     rank: Rank | None = None
 
-    @property
-    def dtype(self) -> str:
-        """Type of the column in a frame."""
-        return "str"
-
 
 @dataclass(frozen=True)
 class Flag(Column):
     """True or False."""
-
-    @property
-    def dtype(self) -> str:
-        """Type of the column in a frame."""
-        return "bool"
 
 
 @dataclass(frozen=True)
@@ -85,11 +70,6 @@ class Integer(Column):
 
     nullable: bool = False
     signed: bool = False
-
-    @property
-    def dtype(self) -> str:
-        """Type of the column in a frame."""
-        return "Int64" if self.nullable else "int64"
 
 
 @dataclass(frozen=True)
@@ -112,10 +92,9 @@ class Float(Column):
     tolerance: float | Callable[[Row], float] | None = None
     share: bool = False
 
-    @property
-    def dtype(self) -> str:
-        """Type of the column in a frame."""
-        return "float64"
+
+TYPES: dict[type[Column], str] = {Text: "str", Flag: "bool", Integer: "int64", Float: "float64"}
+"""Kind of column -> type in a frame; ``Int64`` if it is `Integer.nullable`."""
 
 
 def seconds(digits: int = 3) -> Float:
@@ -219,9 +198,9 @@ class Study:
             if not getattr(self, name):
                 object.__setattr__(self, name, self.key)
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, study: object) -> bool:
         """Compare by file: a study is the same in every process."""
-        return isinstance(other, Study) and self.file == other.file
+        return isinstance(study, Study) and self.file == study.file
 
     def __hash__(self) -> int:
         return hash(self.file)
@@ -229,7 +208,12 @@ class Study:
     @cached_property
     def types(self) -> dict[str, str]:
         """Column -> type in a frame, `constants` and `RUN` included."""
-        types = {name: column.dtype for name, column in self.columns.items()}
+        types = {name: TYPES[type(column)] for name, column in self.columns.items()}
+        types |= {
+            name: "Int64"
+            for name, column in self.columns.items()
+            if isinstance(column, Integer) and column.nullable
+        }
         return dict.fromkeys(self.constants, "str") | types | {RUN: "str"}
 
     @cached_property
@@ -259,10 +243,10 @@ class Study:
 
     def group_of(self, row: Row) -> str:
         """Return the values that name a row's group, such as ``as-released wine12 ep``."""
-        return " ".join(self.shown(name, row[name]) for name in self.group)
+        return " ".join(self.cell_text(name, row[name]) for name in self.group)
 
-    def shown(self, name: str, value: Any) -> str:
-        """Return a value as the file has it."""
+    def cell_text(self, name: str, value: Any) -> str:
+        """Return the text of a value in the file."""
         return number(float(value), self.floats[name].digits) if name in self.floats else str(value)
 
     def name_of(self, row: Row) -> str:
@@ -339,8 +323,8 @@ class Study:
             raise RecordError(f"{where}: columns {list(frame.columns)} are not {list(self.types)}")
         for name, value in self.constants.items():
             if (frame[name] != value).any():
-                others = sorted(set(frame[name]) - {value})
-                raise RecordError(f"{where}: lines of {name} {', '.join(others)} do not belong here")
+                foreign = sorted(set(frame[name]) - {value})
+                raise RecordError(f"{where}: lines of {name} {', '.join(foreign)} do not belong here")
         for name, column in self.columns.items():
             values = frame[name]
             if isinstance(column, Text) and name in (*self.key, *self.unit):
@@ -349,8 +333,8 @@ class Study:
                         raise RecordError(f"{where}: {name} {value!r} is no name")
             if isinstance(column, Float) and column.share:
                 self._refuse(frame, values.notna() & ~values.between(0, 1), f"{name} is no share", where)
-        for wrong, what in self.checks(frame):
-            self._refuse(frame, wrong, what, where)
+        for wrong, reason in self.checks(frame):
+            self._refuse(frame, wrong, reason, where)
         for name, column in self.columns.items():
             values = frame[name]
             if isinstance(column, Float):
@@ -360,9 +344,9 @@ class Study:
         if self.key:
             self._refuse(frame, frame.duplicated(list(self.key)), "two lines of one name", where)
 
-    def _refuse(self, frame: pd.DataFrame, wrong: pd.Series, what: str, where: object) -> None:
+    def _refuse(self, frame: pd.DataFrame, wrong: pd.Series, reason: str, where: object) -> None:
         if wrong.any():
-            raise RecordError(f"{where}: {self.name_of(frame[wrong].iloc[0])}: {what}")
+            raise RecordError(f"{where}: {self.name_of(frame[wrong].iloc[0])}: {reason}")
 
 
 def number(value: float, digits: int) -> str:

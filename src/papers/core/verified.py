@@ -41,7 +41,7 @@ class Verified(NamedTuple):
     difference: float = math.nan
 
 
-DIGITS, WHOLE = {"difference": 3}, ("rows", "same", "other", "different")
+DIGITS = {"difference": 3}
 
 
 def encode(rows: Iterable[Verified]) -> bytes:
@@ -58,7 +58,7 @@ def read(folder: str | Path) -> list[Verified]:
         The file is gone or differs from its check sum, or has other columns; it is named.
     """
     data = records.content(folder, FILE)
-    return [] if data is None else csv_rows.decoded(data, Verified, DIGITS, WHOLE, Path(folder, FILE))
+    return [] if data is None else csv_rows.decoded(data, Verified, Path(folder, FILE))
 
 
 def append(folder: str | Path, rows: Iterable[Verified]) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-SAID = ("title", "licence", "citation")
+WITHOUT_EFFECT = ("title", "licence", "citation")
 """Fields that do not affect the numbers."""
 
 
@@ -33,5 +33,5 @@ def described(name: str, home: str | Path | None = None) -> dict[str, Any]:
     about = load_registry(home).get("sets", {}).get(name)
     if about is None:
         return {}
-    decides = {field: value for field, value in about.items() if field not in SAID}
+    decides = {field: value for field, value in about.items() if field not in WITHOUT_EFFECT}
     return {"data": decides | {"files": [file["sha256"] for file in about["files"]]}}

@@ -26,12 +26,11 @@ COAL_HEADER = ("year", "count_released_code", "count_from_dates")
 
 @dataclass(frozen=True)
 class Raw:
-    """X [N, D], y [N], D feature names, and remarks on how the files were read."""
+    """X [N, D], y [N] and D feature names."""
 
     X: np.ndarray
     y: np.ndarray
     features: tuple[str, ...]
-    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,8 @@ class Row:
     line: int
     cells: tuple[str, ...]
 
-    def error(self, what: str) -> DataError:
-        return DataError(f"{self.path}, line {self.line}: {what}")
+    def error(self, reason: str) -> DataError:
+        return DataError(f"{self.path}, line {self.line}: {reason}")
 
 
 def read(name: str, variant: str, paths: list[Path], home: Path) -> Raw:

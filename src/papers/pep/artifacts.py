@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.core import provenance, records
-from papers.core.chapters import Written
+from papers.core.audit import Written
 from papers.data.classification import PROTOCOLS
 from papers.pep import banana, data_sets, dense, published, scores, tables, toy
 from papers.pep.claims import chapter as claims

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.core import provenance, records
-from papers.core.chapters import Written
+from papers.core.audit import Written
 from papers.pesc import claims, figures, tables
 from papers.pesc.records import ACCURACY, STUDIES
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.core import provenance, records
-from papers.core.chapters import Written
+from papers.core.audit import Written
 from papers.core.runs import CHECKOUT
 from papers.core.store import write_csv, write_text
 from papers.qp import figures, paired_figure, published

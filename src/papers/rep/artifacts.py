@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.core import provenance, records
-from papers.core.audit import Chapter
-from papers.core.chapters import Written
+from papers.core.audit import Chapter, Written
 from papers.core.verdicts import finding
 from papers.rep import claims, figures, points_claims, tables
 from papers.rep.records import FITS, POINTS, STUDIES

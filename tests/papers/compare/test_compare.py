@@ -12,6 +12,7 @@ from scipy import stats
 from papers.cli import main, parser
 from papers.compare import methods, report, run, table
 from papers.compare.methods import BASELINE
+from papers.data.table import Description
 from tilted import likelihoods
 
 RNG = np.random.default_rng(0)
@@ -332,8 +333,8 @@ def test_words_gaps_and_codes(tmp_path):
     ],
 )
 def test_numbers_in_another_spelling(cell, options, value):
-    assert table.Description(**options).numbers(pd.Series([cell]))[0] == value
-    assert table.Description(decimal=",").numbers(pd.Series(["1.476"])).isna()[0]
+    assert Description(**options).numbers(pd.Series([cell]))[0] == value
+    assert Description(decimal=",").numbers(pd.Series(["1.476"])).isna()[0]
 
 
 def test_a_yaml_block_says_which_values_are_which_class(tmp_path):

@@ -89,14 +89,6 @@ def test_other_blocks_of_a_folder_count_and_other_code_does_not(tmp_path):
     assert '"code"' not in kept and len(kept.splitlines()) == 3
 
 
-def test_a_damaged_line_of_what_is_kept_is_made_again(tmp_path):
-    path = tmp_path / "00-01.jsonl.gz"
-    make_resumed(path, 0, 1)
-    kept = tmp_path / "00-01.kept"
-    kept.write_bytes(kept.read_bytes().replace(b'"0 to 1"', b'"0 to 7"', 1))
-    assert make_resumed(tmp_path / "00-02.jsonl.gz", 0, 2) == {0: "0 to 2", 1: "0 to 1", 2: "0 to 2"}
-
-
 def test_a_file_from_which_a_line_was_cut_is_refused(tmp_path):
     """Whatever line it is, the one with the number of lines too."""
     path = tmp_path / "00-02.jsonl.gz"

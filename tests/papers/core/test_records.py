@@ -115,10 +115,7 @@ def test_runs_are_appended_to_and_never_rewritten(make, collect, folder):
 
 def test_committed_runs_are_written_as_they_are_read():
     data = (ROOT / "results" / runs.FILE).read_bytes()
-    known = runs.parse(data, "")
-    assert runs.encode(known.values()) == data
-    for study in records.studies():
-        assert set(records.load(study, ROOT / "results")["run"]) <= known.keys(), study.file
+    assert runs.encode(runs.parse(data, "").values()) == data
 
 
 def test_a_key_has_the_digits_of_the_file(study, make, tmp_path):
@@ -276,12 +273,11 @@ def test_a_stamp_says_where_and_when():
     assert stamp["protocol"] != runs.stamp({"rule": "qp"})["protocol"] and runs.stamp()["protocol"] == ""
 
 
-def test_every_committed_row_is_of_a_listed_run():
-    known = records.read_runs(ROOT / "results")
+def test_a_run_has_the_number_of_its_committed_rows():
+    listed = records.read_runs(ROOT / "results")
     for study in (FITS["as-released"], REGRET, DIGITS):
         counts = records.load(study, ROOT / "results")["run"].value_counts()
-        assert {name: known[name].lines for name in counts.index} == counts.to_dict()
-        assert {known[name].study for name in counts.index} == {study.file}
+        assert {name: listed[name].lines for name in counts.index} == counts.to_dict()
 
 
 def test_the_hash_of_sources_follows_their_files(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ import pytest
 from papers.core import records
 from papers.core.store import RecordError
 from papers.core.study import Integer, Text
+from papers.pesc import records as pesc
 from papers.qp import records as qp
 from papers.rep import records as rep
 
@@ -29,10 +30,17 @@ def test_every_committed_file_is_of_a_study():
     assert listed - {"runs.csv", "verified.csv"} == {study.file for study in STUDIES}
 
 
+@pytest.fixture(scope="module")
+def listed_runs():
+    return records.read_runs(RESULTS)
+
+
 @every_study
-def test_a_record_is_read_and_written_byte_for_byte(study):
+def test_a_record_is_read_and_written_byte_for_byte(study, listed_runs):
+    """Its rows are of listed runs."""
     frame = records.load(study, RESULTS)
     assert len(frame) and study.encode(frame, study.file) == (RESULTS / study.file).read_bytes()
+    assert set(frame["run"]) <= listed_runs.keys()
 
 
 @every_study
@@ -60,18 +68,17 @@ def parsed(study, text):
 
 
 small = pytest.mark.parametrize("study", SMALL, ids=lambda study: study.file)
+plain_and_packed = pytest.mark.parametrize("study", [rep.EXACT, pesc.REGRET], ids=lambda study: study.file)
 
 
-@small
+@plain_and_packed
 def test_two_lines_of_one_name_are_refused(study, texts):
-    if not study.key:
-        pytest.skip("its lines have no names")
     lines = texts[study.file].splitlines(keepends=True)
     with pytest.raises(RecordError, match="there/file: .*two lines of one name"):
         parsed(study, "".join([*lines[:2], lines[1]]))
 
 
-@small
+@plain_and_packed
 def test_other_columns_are_refused(study, texts):
     header, rest = texts[study.file].split("\n", 1)
     for wrong in (header.replace("run", "source"), f"{header},more", header.split(",", 1)[1]):
@@ -89,7 +96,7 @@ def test_a_cell_of_another_type_is_refused(study, texts):
             parsed(study, table.assign(**{name: "x"}).to_csv(index=False))
 
 
-@small
+@plain_and_packed
 def test_an_empty_or_cut_off_file_is_refused(study, texts):
     with pytest.raises(RecordError, match="there/file"):
         study.parse(b"", "there/file")

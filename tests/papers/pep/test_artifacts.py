@@ -70,7 +70,7 @@ def test_every_file_is_written_and_every_figure_has_a_caption(written, frame):
     drawn = {path.stem for path in (folder / "figures" / "pep").glob("*.*")}
     assert drawn == set(OF_REGRESSIONS)
     assert set(OF_REGRESSIONS) < set(artifacts.CAPTIONS)
-    assert [line.split(": ")[:2] for line in found.loud] == [
+    assert [line.split(": ")[:2] for line in found.warnings] == [
         ["NEVER REPEATED", study.file] for study in (REGRESSION, TOY)
     ]
     page = (folder / "tables" / "pep.md").read_text(encoding="utf-8")

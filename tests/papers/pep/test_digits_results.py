@@ -191,7 +191,7 @@ def test_the_digits_join_the_paper(fits, put, fold, tmp_path):
     assert (tmp_path / "figures/pep/figure31.png").is_file()
     assert all((tmp_path / "tables" / name).is_file() for name in digits_results.NAMES)
     assert [finding.id for finding in found.audit[0].findings][-1] == "PEP11"
-    assert any("mnist.csv" in line for line in found.loud)
+    assert any("mnist.csv" in line for line in found.warnings)
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -201,7 +201,7 @@ def test_jobs_to_artifacts(tmp_path):
     assert re.search(r"^\| sum +\| +2 \| +2 \| +2 \|", text, re.M) and "| EP   " not in text
     assert all((tmp_path / "figures/pesc" / name).is_file() for name in ("accuracy.png", "regret.png"))
     assert [f.id for f in found.audit[0].findings] == ["PESC1", "PESC2", "PESC3"]
-    assert [line.split(":")[:2] for line in found.loud] == [
+    assert [line.split(":")[:2] for line in found.warnings] == [
         ["NEVER REPEATED", f" {study.file}"] for study in (ACCURACY, REGRET)
     ]
     assert artifacts.write(tmp_path / "none", tmp_path / "t", tmp_path / "f") == ([], [])

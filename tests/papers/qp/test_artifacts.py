@@ -77,7 +77,7 @@ def test_every_artifact_is_written(made):
 
 
 def test_what_was_never_repeated_is_said(made):
-    assert [text.split(": ")[:2] for text in made[0].loud] == [
+    assert [text.split(": ")[:2] for text in made[0].warnings] == [
         ["NEVER REPEATED", "qp/as-released.csv.gz"],
         ["ANOTHER PROTOCOL THAN TODAY'S", "qp/as-released.csv.gz"],
     ]
