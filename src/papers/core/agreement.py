@@ -122,12 +122,13 @@ def compare_means(study: Study, records: pd.DataFrame, repeated: pd.DataFrame) -
             continue
         recorded = records[name].to_numpy(dtype=float)
         differences = repeated[name].to_numpy(dtype=float) - recorded
-        differences = differences[np.isfinite(differences)]
+        finite = np.isfinite(differences)
+        differences = differences[finite]
         if len(differences) > 1:
             mean = float(np.mean(differences))
             error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
             tolerance = 0.0 if callable(column.tolerance) else column.tolerance
-            tolerance += rounded_away(float(np.nanmax(np.abs(recorded))), column.digits)
+            tolerance += rounded_away(float(np.max(np.abs(recorded[finite]))), column.digits)
             means.append(Means(name, mean, error, abs(mean) <= tolerance + 4 * error))
     return means
 
