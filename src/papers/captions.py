@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from papers.core.grid import items
 from papers.core.store import write_text
 from papers.pep import artifacts as pep
-from papers.pep import reads as pep_reads
 from papers.pesc import figures as pesc_figures
 from papers.pesc import reads as pesc_reads
 from papers.qp import figures as qp_figures
@@ -86,7 +85,7 @@ PAPERS = (
     ),
 )
 
-READS: dict[str, ModuleType] = {"QP": qp_reads, "PEP": pep_reads, "REP": rep_reads, "PESC": pesc_reads}
+READS: dict[str, ModuleType] = {"QP": qp_reads, "PEP": pep, "REP": rep_reads, "PESC": pesc_reads}
 """Paper -> module that names the records of its claims and figures."""
 
 TABLES = {

@@ -17,13 +17,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.core import claims, records
-from papers.core.records import Change
+from papers.core import claims
 from papers.core.study import Float, Integer, Study, Text
 from papers.core.verdicts import NO, YES, Block, Inference, Line
 from tilted.inference.engine import infer
@@ -149,11 +147,6 @@ LIMITS = Study(
 )
 """A row is a comparison; ``limit``: FITC, VFE, one pass (F.4) or one pass (full step); ``difference``: the
 largest, relative."""
-
-
-def make(folder: Path) -> dict[str, Change]:
-    """Run the study and save it in a folder of records."""
-    return records.put(folder, {LIMITS: study()}, keep=False)
 
 
 # The verdict

@@ -31,11 +31,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core import records
 from papers.core.study import Float, Integer, Study, Text, one_test_point, ordered_text, seconds
 from papers.data import classification as class_data
 from papers.data import mnist
 from papers.data import regression as regression_data
-from papers.pep import classification, made_up, regression, toy
+from papers.pep import banana, classification, dense, limits, made_up, regression, toy
 from papers.pep.banana import BANANA, MAP
 from papers.pep.dense import DENSE
 from papers.pep.digits import training as digits
@@ -43,10 +44,12 @@ from papers.pep.limits import LIMITS
 from papers.pep.regression import FAILED, FULL, OK, OUTCOMES, STOPPED
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
 
     import pandas as pd
 
+    from papers.core.records import Change
     from papers.core.study import Row, Source
     from papers.data import Dataset
 
@@ -306,6 +309,19 @@ DIGITS = Study(
 # All of them
 
 STUDIES = (REGRESSION, CLASSIFICATION, TOY, DIGITS, LIMITS, DENSE, BANANA, MAP)
+
+SMALL: dict[str, Callable[[str | None], Mapping[Study, Iterable[Line]]]] = {
+    "limits": lambda mirror: {LIMITS: limits.study()},
+    "dense": lambda mirror: {DENSE: dense.study(dense.load(mirror))},
+    "banana": lambda mirror: banana.study(),
+}
+"""Study that no job makes -> function of a mirror of raw data that runs it."""
+
+
+def make(name: str, folder: str | Path, mirror: str | None = None) -> dict[str, Change]:
+    """Run one of `SMALL` and write its rows into a folder of records."""
+    return records.put(folder, SMALL[name](mirror), keep=False)
+
 
 ROWS_OF = {
     "fits/pep": lambda record: [(REGRESSION, line_of(record))],

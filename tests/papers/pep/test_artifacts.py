@@ -9,7 +9,6 @@ import pytest
 
 from papers.core import audit, claims, style
 from papers.pep import artifacts, compare, data_sets, jobs, published, scores, tables, toy
-from papers.pep.claims import chapter as judged_by
 from papers.pep.digits import results
 from papers.pep.figures import curves, duels, looks
 from papers.pep.records import REGRESSION, TOY
@@ -80,7 +79,7 @@ def test_every_file_is_written_and_every_figure_has_a_caption(written, frame):
 
 def test_the_chapter_goes_into_the_audit(written):
     found, folder = written
-    judged = list(judged_by.CLAIMS)
+    judged = list(artifacts.CLAIMS)
     audit.write(found.audit, folder)
     table = pd.read_csv(folder / "audit.csv", keep_default_na=False)
     assert set(table["paper"]) == {"PEP"}
@@ -157,7 +156,7 @@ def test_a_record_of_synthetic_sets_alone(fits, put, tmp_path):
 
 def test_the_tables_say_what_was_won_and_what_failed(frame, tmp_path):
     fits = scores.compared(frame)
-    printed = published.read(DATA)
+    printed = published.read(DATA).shares
     header, _, cells = tables.published_wins(compare.wins(fits), printed)
     line = dict(zip(header, next(c for c in cells if c[0] == "SMLL" and "(EP)" in c[1]), strict=True))
     assert (line["Published"], line["Ours"], line["Won"], line["Left out"]) == ("93 %", "100 %", "23", "1")
@@ -190,7 +189,7 @@ def test_searches_on_sets_of_ones_own_are_counted_too(frame):
 
 
 def test_what_is_printed():
-    shares, counts = published.read(DATA), published.read_counts(DATA)
+    shares, counts = published.read(DATA)
     assert published.Printed("PEP4", "SMSE", "0.5", "1", 78.0) in shares
     assert published.Counted("PEP4", "SMSE", "0.5", "0", 6, 8) in counts
     assert {line.total for line in counts if line.claim == "PEP7"} == {6}

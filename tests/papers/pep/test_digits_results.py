@@ -176,9 +176,10 @@ def test_tables_and_figures(fold, tmp_path):
     assert " nan" not in text and "(2 of 3)" in text and "never" in text
     assert "M = 200, α = 1, seed 0, step 100: lost" in text and "0 (VFE)" in text
     assert "M = 100, 100 steps: α = 0 (2 runs), 1 (3 runs); M = 200" in " ".join(text.split())
-    digits_results.draw(table, tmp_path / "f")
-    assert {path.stem for path in (tmp_path / "f").glob("*.png")} == set(digits_results.CAPTIONS)
-    digits_results.draw(table[table["m"] == 100], tmp_path / "h")
+    for name, figure in digits_results.FIGURES.items():
+        figure.draw(table, tmp_path / "f" / name)
+        figure.draw(table[table["m"] == 100], tmp_path / "h" / name)
+    assert {path.stem for path in (tmp_path / "f").glob("*.png")} == set(digits_results.FIGURES)
     assert list((tmp_path / "h").glob("*.png")) == [tmp_path / "h" / "figure31.png"]
 
 

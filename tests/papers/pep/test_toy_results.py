@@ -29,6 +29,11 @@ def line(split, n, hyperparameters, nlml, outcome="ok"):
     return dict(zip(TOY.columns, values, strict=True))
 
 
+def draw(table, folder):
+    for name, figure in toy.FIGURES.items():
+        figure.draw(table, folder / name)
+
+
 @pytest.fixture
 def lines():
     """Four sets; set 3 has no learned hyperparameters with 1000 points."""
@@ -94,7 +99,7 @@ def test_one_set_has_no_interval_and_no_numbers_are_no_row(table, tmp_path):
     one = table[table["split"] == 3]
     text = "\n".join(toy.section(one, []))
     assert "nan" not in text and "+6.00" in text
-    toy.draw(one, tmp_path / "figures")
+    draw(one, tmp_path / "figures")
     assert {path.stem for path in (tmp_path / "figures").glob("*.png")} == {"figure8", "figure9"}
 
 
@@ -102,7 +107,7 @@ def test_one_set_has_no_interval_and_no_numbers_are_no_row(table, tmp_path):
 def test_figures_hold_the_numbers(table, tmp_path, monkeypatch):
     shown = []
     monkeypatch.setattr(toy, "_dots", lambda axes, x, y, *kind: shown.append((list(x), list(y))))
-    toy.draw(table, tmp_path / "figures")
+    draw(table, tmp_path / "figures")
     drawn = list((tmp_path / "figures").glob("*.png"))
     assert {path.stem for path in drawn} == {"figure8", "figure9", "figure10"}
     assert all(path.with_suffix(".pdf").is_file() for path in drawn)
@@ -118,5 +123,5 @@ def test_figures_hold_the_numbers(table, tmp_path, monkeypatch):
 
 def test_nothing_is_drawn_without_a_number(tmp_path):
     failed = TOY.frame(line(0, 500, name, None, "failed") | {"run": "r"} for name in ("true", "learned"))
-    toy.draw(failed, tmp_path / "figures")
+    draw(failed, tmp_path / "figures")
     assert not (tmp_path / "figures").exists()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from papers.pep.claims.shares import (
     share,
 )
 from papers.pep.claims.synthetic import covered, pairs_at_each_m, with_every_m, worst_lines
-from papers.pep.published import Counted, Printed
+from papers.pep.published import Printed, Published
 from papers.pep.regression import FULL, OK, STOPPED
 from papers.pep.scores import NLL, PREDICTIVE, SMLL, SMSE
 
@@ -53,13 +53,6 @@ REQUIRED = dict.fromkeys(("PEP4", "PEP5", "PEP6"), (5, 10, 20, 50)) | {"PEP7": (
 
 LARGE = ("0.8", "1")
 """Powers that all others beat on NLL, in classification (section 4.3)."""
-
-
-class Published(NamedTuple):
-    """The printed shares of experiments and numbers of data sets."""
-
-    shares: Sequence[Printed]
-    counts: Sequence[Counted]
 
 
 def converged(sets: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -106,7 +99,7 @@ def settled(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
 def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
     """Judge PEP4 or PEP5: shares of experiments won, by direction and against the printed percentages."""
     sets = settled(scores.real(fits), claim)
-    pairs = [line for line in published.shares if line.claim == claim]
+    pairs = published.of(claim)
 
     def direction(name: str, chosen: pd.DataFrame, remark: str) -> Block:
         lines = tested([share(chosen, line, 0.5, higher) for line in pairs])
@@ -144,8 +137,8 @@ def _alike(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
 
 def by_either_search(fits: pd.DataFrame, others: pd.DataFrame, published: Published, claim: str) -> Block:
     """Compare shares won by converging searches with shares won by others, on their common experiments."""
-    lines = [line for line in published.shares if line.claim == claim]
-    return Block("by either search", EITHER, tuple(tested([_change(fits, others, line) for line in lines])))
+    drafts = [_change(fits, others, line) for line in published.of(claim)]
+    return Block("by either search", EITHER, tuple(tested(drafts)))
 
 
 def _change(fits: pd.DataFrame, others: pd.DataFrame, line: Printed) -> Draft:
@@ -168,8 +161,7 @@ def _change(fits: pd.DataFrame, others: pd.DataFrame, line: Printed) -> Draft:
 
 def no_winner(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
     """Judge PEP7: the pairs said to be even, the one said not to be, and its printed share."""
-    sets = scores.real(fits)
-    pairs = [line for line in published.shares if line.claim == claim]
+    sets, pairs = scores.real(fits), published.of(claim)
 
     def shares(name: str, chosen: pd.DataFrame, remark: str) -> Block:
         lines = tested([_even_or_won(chosen, line) for line in pairs])
