@@ -6,7 +6,6 @@ of either power is excluded from that comparison and counted. Lower scores are b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING
@@ -136,8 +135,8 @@ def mean_ranks(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
                 "score": score.name,
                 "alpha": alpha,
                 "rank": by_split.mean(),
-                "se_splits": standard_error(by_split),
-                "se_datasets": standard_error(by_set),
+                "se_splits": by_split.sem(),
+                "se_datasets": by_set.sem(),
                 "n": len(table),
                 "n_splits": len(by_split),
                 "n_datasets": len(by_set),
@@ -189,12 +188,6 @@ def ranks_of_powers(fits: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([mean_ranks(real(fits), score) for score in predictive(fits)])
 
 
-def standard_error(numbers: Sequence[float]) -> float:
-    """Return the standard error of a mean of independent numbers; NaN for fewer than two."""
-    sample = np.asarray(numbers, dtype=float)
-    return float(np.std(sample, ddof=1) / np.sqrt(len(sample))) if len(sample) > 1 else np.nan
-
-
 def means(fits: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each (data set, M, power), the full GP included: mean and error of every score.
 
@@ -214,8 +207,8 @@ def means(fits: pd.DataFrame) -> pd.DataFrame:
         line = {"dataset": dataset, "m": int(m), "alpha": alpha, "n": len(scored)}
         line |= {"n_stopped": int((scored["outcome"] == STOPPED).sum()), "n_failed": len(group) - len(scored)}
         for score in scores_of(fits):
-            line[score.column] = scored[score.column].mean() if len(scored) else np.nan
-            line[f"{score.column}_se"] = standard_error(scored[score.column])
+            line[score.column] = scored[score.column].mean()
+            line[f"{score.column}_se"] = scored[score.column].sem()
         lines.append(line)
     lines.sort(key=lambda x: (place[x["dataset"]], x["alpha"] == FULL, x["m"], place[x["alpha"]]))
     return pd.DataFrame(lines)

@@ -25,7 +25,7 @@ refused steps so far.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     Line = dict[str, Any]
     Repeat = Callable[[pd.DataFrame, Source], "Pairs"]
     Pairs = Iterator[tuple[Study, Row]]
-    Wrong = Iterable[tuple[pd.Series, str]]
 
 __all__ = [
     "BANANA", "CLASSIFICATION", "DENSE", "DIGITS", "LIMITS", "MAP", "REGRESSION", "STUDIES", "TOY",
@@ -74,26 +73,17 @@ def power(alpha: float | str) -> str:
     return alpha if alpha == FULL else f"{alpha:g}"
 
 
-def _is_power(text: str) -> bool:
-    try:
-        value = float(text)
-    except ValueError:
-        return False
-    return 0 <= value <= 1 and f"{value:g}" == text
-
-
 def _powers(column: pd.Series) -> pd.Series:
     return column.map(lambda text: 2.0 if text == FULL else float(text))
 
 
-def _ends(frame: pd.DataFrame, scores: Iterable[str], outcomes: Iterable[str] = OUTCOMES) -> Wrong:
+def _ends(frame: pd.DataFrame, scores: Iterable[str]) -> Iterable[tuple[pd.Series, str]]:
     """Return the rules about how fits ended."""
     has_scores = np.isfinite(frame[list(scores)].astype(float)).all(axis=1)
     return (
-        (~frame["outcome"].isin(outcomes), "unknown outcome"),
+        (~frame["outcome"].isin(OUTCOMES), "unknown outcome"),
         (has_scores == (frame["outcome"] == FAILED), "scores do not agree with the outcome"),
         ((frame["message"] == "") != (frame["outcome"] == OK), "message does not agree with the outcome"),
-        (~(frame["seconds"] >= 0), "no processor time"),
     )
 
 
@@ -143,19 +133,6 @@ def _fits(
     todays: Callable[[Mapping[str, Any]], str] | None = None,
 ) -> Study:
     """Return a study of fits; studies differ in the columns of their conditions and in their scores."""
-
-    def checks(frame: pd.DataFrame) -> Wrong:
-        failed, full = frame["outcome"] == FAILED, frame["alpha"] == FULL
-        return (
-            (~frame["dataset"].isin(experiment.datasets()), "unknown data set"),
-            *((~frame[name].isin(allowed), f"unknown {name}") for name, allowed in variants.items()),
-            (~full & ~frame["alpha"].map(_is_power).astype(bool), "alpha is no power from 0 to 1"),
-            ((frame["m"] == 0) != full, "m does not agree with alpha"),
-            ((frame["m"] < 0) | (frame["m"] > frame["n_train"]), "m is no number of pseudo-points"),
-            *_ends(frame, scores),
-            (frame[list(scores)].notna().any(axis=1) & failed, "a failed fit with scores"),
-        )
-
     return Study(
         file,
         {
@@ -175,7 +152,7 @@ def _fits(
         key=("dataset", "alpha", "m", *variants, "split"),
         order=("dataset", *variants, "m", "alpha", "split"),
         group=("protocol", "dataset", "alpha"),
-        checks=checks,
+        checks=partial(_ends, scores=tuple(scores)),
         kind=lambda row: "chaotic" if row["outcome"] == STOPPED else "optimum",
         objective="-nlml",
         protocol=todays,
@@ -211,15 +188,6 @@ def _toy_again(line: Line, mirror: str | None) -> Line:
     return toy.fit(toy.problem(line["split"], line["n_train"]), line["split"], line["hyperparameters"])
 
 
-def _toy_rules(frame: pd.DataFrame) -> Wrong:
-    is_known = frame["hyperparameters"].isin([toy.TRUE, toy.LEARNED])
-    return (
-        (frame["dataset"] != made_up.SYNTHETIC, "unknown data set"),
-        (~is_known, "hyperparameters are neither true nor learned"),
-        *_ends(frame, toy.SCORES),
-    )
-
-
 TOY: Study = Study(
     "pep/toy.csv",
     {
@@ -239,7 +207,7 @@ TOY: Study = Study(
     key=("dataset", "split", "n_train", "hyperparameters"),
     order=("split", "n_train", "hyperparameters"),
     group=("dataset", "n_train", "hyperparameters"),
-    checks=_toy_rules,
+    checks=partial(_ends, scores=toy.SCORES),
     kind="optimum",
     objective="-nlml",
     together=("dataset", "split"),
@@ -259,27 +227,10 @@ def _repeat_digits(rows: pd.DataFrame, source: Source) -> Pairs:
     """Repeat trainings, each once and as far as needed."""
     for (alpha, m, seed, steps), of_training in rows.groupby(["alpha", "m", "seed", "steps"]):
         measurements = digits.run(_images(source.mirror), alpha, int(m), int(seed), int(steps))
-        for line in _until(measurements, of_training["step"].max()):
+        for line in measurements:
             yield DIGITS, line
-
-
-def _until(measurements: Iterable[Line], last: int) -> Iterator[Line]:
-    """Yield the measurements up to a step, without the text about failures."""
-    for line in measurements:
-        yield {name: value for name, value in line.items() if name != "message"}
-        if line["step"] >= last:
-            return
-
-
-def _digits_rules(frame: pd.DataFrame) -> Wrong:
-    several = frame.groupby(list(digits.RUN))["steps"].transform("nunique") > 1
-    return (
-        (frame["dataset"] != mnist.NAME, "unknown data set"),
-        (~frame["alpha"].between(0, 1), "alpha is no power from 0 to 1"),
-        *_ends(frame, ("error", "log_likelihood"), (OK, FAILED)),
-        (~frame["step"].between(0, frame["steps"]), "a step beyond the last"),
-        (several, "lines of several trainings mixed"),
-    )
+            if line["step"] >= of_training["step"].max():
+                break
 
 
 DIGITS = Study(
@@ -300,7 +251,7 @@ DIGITS = Study(
     unit=digits.RUN,
     progress="step",
     group=("dataset", "m", "alpha"),
-    checks=_digits_rules,
+    checks=partial(_ends, scores=("error", "log_likelihood")),
     together=digits.RUN,
     repeat=_repeat_digits,
 )

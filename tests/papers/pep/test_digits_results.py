@@ -72,30 +72,6 @@ def test_a_record_has_what_a_failure_left(fold):
     assert table["error"].isna().tolist() == [False, True, False, False, False, False]
 
 
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"error": 1.5}, "error is no share"),
-        ({"error": None}, "scores do not agree with the outcome"),
-        ({"outcome": "failed"}, "scores do not agree"),
-        ({"outcome": "good"}, "unknown outcome"),
-        ({"message": "why"}, "message does not agree"),
-        ({"alpha": 1.5}, "alpha is no power"),
-        ({"seconds": -1.0}, "no processor time"),
-        ({"step": 101}, "a step beyond the last"),
-        ({"step": 100}, "two lines of one name"),
-        ({"steps": 200}, "lines of several trainings mixed"),
-        ({"dataset": "digits"}, "unknown data set"),
-    ],
-)
-def test_what_contradicts_itself_is_refused(fold, change, message):
-    _, table = fold({})
-    lines = table.to_dict("records")
-    lines[0] |= change
-    with pytest.raises(store.RecordError, match=message):
-        DIGITS.encode(DIGITS.frame(lines), "here")
-
-
 def test_ends_and_times_of_what_did_not_fail(fold):
     late = {"seed": 2, "errors": (0.2, 0.06, 0.035), "pace": 3.0}
     _, table = fold({"pace": 1.0}, {"seed": 1, "pace": 2.0}, late, {"seed": 3, "failed": (100,)}, {"m": 200})
