@@ -7,7 +7,7 @@ all of them are tested as one family and each row is judged by the one that is m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,6 +34,8 @@ FEWEST = int(CLAIMS["REP3"].margin["fewest"])
 
 EP, PEP, SPAM = "ep", "pep", "spam"
 UCI = ("heart", "pima", "diabetes", "haberman")
+ORDER = (BLOBS, *UCI, SPAM)
+"""Data sets as in tables."""
 NAMES = {"heart": "Heart", "pima": "Pima", "diabetes": "Diabetes", "haberman": "Haberman", SPAM: "Spam"}
 FURTHER = ("ep-damped", "ep-engine")
 BY_ENGINE = ("ep-engine", "rep-engine")
@@ -77,14 +79,15 @@ def once(fits: pd.DataFrame) -> pd.DataFrame:
     return fits[fits["chosen_on"] == 0]
 
 
-def cells_of(fits: pd.DataFrame, datasets: Iterable[str]) -> list[Cell]:
+def cells_of(fits: pd.DataFrame) -> list[Cell]:
     """Return the cells that were run, in order."""
     run = {Cell(*pair) for pair in zip(fits["dataset"], fits["flips"], strict=True)}
-    return [cell for dataset in datasets for cell in sorted(run) if cell.dataset == dataset]
+    return sorted(run, key=lambda cell: (ORDER.index(cell.dataset), cell.flips))
 
 
-def errors(fits: pd.DataFrame, protocol: Protocol, cells: Sequence[Cell]) -> list[Block]:
+def errors(fits: pd.DataFrame, protocol: Protocol) -> list[Block]:
     """Judge REP4, REP5 or REP6: errors of EP and Power EP minus that of REP; then EP by other iterations."""
+    cells = cells_of(fits)
     if not cells:
         return [_not_run("test error", "test error", "error")]
     favour = protocol.favouring("reading whose verdict favours each row most")
@@ -190,7 +193,7 @@ def _lengthscales(fits: pd.DataFrame, cell: Cell, methods: Iterable[str]) -> str
 
 def converges(fits: pd.DataFrame, protocol: Protocol) -> list[Block]:
     """Judge REP3: REP converges in every run and needs fewer sweeps; some runs of EP and Power EP diverge."""
-    cells = cells_of(fits, [BLOBS])
+    cells = cells_of(fits)
     if not cells:
         return [_not_run("made-up set", "convergence", "share")]
     counts, drafts, extra_lines = [], [], []
@@ -262,15 +265,3 @@ def _fewer(cell: Cell, other: pd.DataFrame, rep: pd.DataFrame, method: str) -> D
     note = f"{int(both.sum())} of {len(both)} sets where both converged"
     row = f"{cell.name}: fewer sweeps than {method}"
     return draft(row, f"{method} - REP, sweeps", "sweeps", difference, SWEEPS_MARGIN, note)
-
-
-Judge = Callable[["pd.DataFrame", Protocol], "list[Block]"]
-OF_FITS: dict[str, Judge] = {
-    "REP3": converges,
-    "REP4": lambda fits, protocol: errors(fits, protocol, cells_of(fits, [BLOBS])),
-    "REP5": lambda fits, protocol: errors(fits, protocol, cells_of(fits, UCI)),
-    "REP6": lambda fits, protocol: errors(
-        fits, protocol, [cell for cell in cells_of(fits, [SPAM]) if cell.flips]
-    ),
-}
-"""Claims that the fits decide."""

@@ -169,7 +169,3 @@ def _decades(logs: pd.DataFrame, method: str) -> np.ndarray:
         for c in PENALTIES
     ]
     return step * np.sum(nearer, axis=0)
-
-
-OF_POINTS = {"REP1": closer, "REP2": equal_for_large}
-"""Claims that the five points decide."""

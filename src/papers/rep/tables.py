@@ -12,8 +12,8 @@ from papers.core import render
 from papers.core.grid import grid, items
 from papers.core.render import Column, text
 from papers.core.store import write_csv, write_text
-from papers.rep.claims import EP, NAMES, SPAM, UCI, once
-from papers.rep.fits import BLOBS, FAILED
+from papers.rep.claims import EP, NAMES, ORDER, once
+from papers.rep.fits import FAILED
 from papers.rep.methods import METHODS
 from papers.rep.points import BASE_SET, EPS
 from papers.rep.points import EXACT as TRUTH
@@ -35,7 +35,6 @@ by a relaxation factor around each site. All with the noisy-step likelihood; len
 u are chosen by three-fold cross-validation on the training part of one split. The paper prints no numbers,
 only figures, and its data partitions were not obtained: ours have its sizes and numbers."""
 FILES = ("rep_errors.csv", "rep.md")
-ORDER = (BLOBS, *UCI, SPAM)
 CELL = ["dataset", "flips", "method"]
 ENDS = (CONVERGED, DIVERGED, UNSETTLED, FAILED)
 LEGEND = """\

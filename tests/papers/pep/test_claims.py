@@ -1,6 +1,5 @@
 """Verdicts on records made to hold, to fail and to be silent."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -573,14 +572,6 @@ class TestInference:
     def draft(self, judge, mean, row="row"):
         units = mean + 0.01 * np.array([-1.0, 0.0, 1.0, 0.0])
         return Draft(row, "x", "nats", units, units, 1e-3, judge, 4)
-
-    def test_holms_family_is_what_a_p_value_decides(self):
-        alone = comparisons.tested([self.draft(higher, 0.05)])[0]
-        among = comparisons.tested([self.draft(higher, 0.05), self.draft(not_lower, 0.05)])
-        assert among[0].sample.p_holm == alone.sample.p_holm == pytest.approx(alone.sample.p)
-        assert math.isnan(among[1].sample.p_holm) and among[1].sample.status == "yes"
-        twice = comparisons.tested([self.draft(higher, 0.05), self.draft(higher, 0.05)])
-        assert twice[0].sample.p_holm == pytest.approx(2 * alone.sample.p)
 
     def test_a_group_shows_its_worst_line_or_its_largest(self):
         lines = comparisons.tested([self.draft(higher, m) for m in (0.5, -0.2, 0.3)])
