@@ -88,14 +88,14 @@ class Duel:
         """Return the share of each ``split`` or ``dataset``, without those whose experiments are all tied."""
         return self.differences.groupby(level=unit).agg(_share).dropna().to_numpy(float)
 
-    def among(self, other: Duel) -> Duel:
+    def among(self, reference: Duel) -> Duel:
         """Return this duel restricted to the experiments of another duel."""
-        return Duel(self.differences[self.differences.index.isin(other.differences.index)], 0)
+        return Duel(self.differences[self.differences.index.isin(reference.differences.index)], 0)
 
-    def less(self, other: Duel, unit: str) -> np.ndarray:
+    def less(self, reference: Duel, unit: str) -> np.ndarray:
         """Return this share minus another duel's for each ``split`` or ``dataset`` that both have."""
-        mine, reference = (duel.differences.groupby(level=unit).agg(_share) for duel in (self, other))
-        return (mine - reference).dropna().to_numpy(float)
+        first, second = (duel.differences.groupby(level=unit).agg(_share) for duel in (self, reference))
+        return (first - second).dropna().to_numpy(float)
 
 
 def _share(differences: pd.Series) -> float:
@@ -105,7 +105,11 @@ def _share(differences: pd.Series) -> float:
 
 def duel(fits: pd.DataFrame, first: str, second: str, score: Score) -> Duel | None:
     """Return the duel of two powers; None if no experiment has a number of both."""
-    table = wide(fits, score)
+    return duel_in(wide(fits, score), first, second)
+
+
+def duel_in(table: pd.DataFrame, first: str, second: str) -> Duel | None:
+    """Return the duel of two powers of a table (`wide`); None if no experiment has a number of both."""
     if not {first, second} <= set(table.columns):
         return None
     differences = (table[second] - table[first]).dropna()
@@ -160,9 +164,10 @@ def wins(fits: pd.DataFrame) -> pd.DataFrame:
     groups = {ALL: sets} | {name: sets[sets["dataset"] == name] for name in datasets(sets)}
     lines = []
     for score in predictive(fits):
+        tables = {name: wide(group, score) for name, group in groups.items()}
         for first, second in permutations(alphas(sets), 2):
-            for name, group in groups.items():
-                result = duel(group, first, second, score)
+            for name, table in tables.items():
+                result = duel_in(table, first, second)
                 if result is not None:
                     lines.append((score.name, first, second, name, *_won(result, score)))
     return pd.DataFrame(lines, columns=WIN_COLUMNS)

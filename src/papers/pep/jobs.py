@@ -6,7 +6,7 @@ data set; one of exact regressions takes a block of made-up sets; one of digits 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -23,9 +23,12 @@ from papers.pep.digits import training as digits
 from papers.pep.regression import DESCRIBED
 
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any
 
     import pandas as pd
+
+    from papers.data import Dataset
 
     Config = Mapping[str, Any]
 
@@ -70,13 +73,13 @@ def _fits(section: str, name: str, grid: Config, protocol: str, dataset: str, fi
     where["alpha"] = sorted({studies.power(cell[0]) for cell in cells})
     where["m"] = sorted({cell[1] for cell in cells})
     if experiment is regression:
-        kind, folder, data, part = "pep_regression", f"pep/{name}", "regression", f"PEP {name}"
+        kind, folder, data, title = "pep_regression", f"pep/{name}", "regression", f"PEP {name}"
         if protocol != DESCRIBED:
-            folder, part = f"{folder}/{protocol}", f"{part} {protocol}"
+            folder, title = f"{folder}/{protocol}", f"{title} {protocol}"
         where["start"], choices = sorted({cell[2] for cell in cells}), {}
     else:
         kind, folder, data = section, f"pep-classification/{name}/{protocol}", f"classification/{protocol}"
-        part, choices = f"PEP classes {name}", classification.choices(protocol)
+        title, choices = f"PEP classes {name}", classification.choices(protocol)
     is_drawn = dataset == experiment.datasets()[0]
     return Job(
         f"data/fits/{folder}/{dataset}/{first:02d}-{last:02d}.jsonl.gz",
@@ -87,7 +90,7 @@ def _fits(section: str, name: str, grid: Config, protocol: str, dataset: str, fi
         {} if is_drawn else {"data": f"data/standard/{data}/{dataset}.h5"},
         choices | described(dataset),
         (Slice(study, where),),
-        part=part,
+        part=title,
         fits=len(splits) * len(cells),
     )
 
@@ -102,27 +105,59 @@ def block(
     data: str | None = None,
     kept: Sequence[dict[str, Any]] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Return the records of a grid on a block of splits of one data set; the made-up ones are drawn.
+    """Return the records of a grid on a block of splits of one data set, and write the log.
 
     Parameters
     ----------
     experiment : str
-        Module with ``run_block``.
-    dataset : str
+        Name of the module.
     first, last : int
         Splits.
-    grid : dict
-        As ``cells`` of the experiment takes it.
     log, data : str
         Paths of the log and of the standard file.
+    dataset, grid
+        See `run_block`.
     kept : sequence of dict
-        Earlier records (`papers.core.checkpoint`).
+        Earlier records.
     """
     from papers.data import standard
 
+    module, splits = import_module(experiment), range(first, last + 1)
     standard_set = standard.read_standard(data) if data else None
-    fitted = import_module(experiment).run_block(dataset, range(first, last + 1), grid, standard_set, kept)
-    return regression.narrate(fitted, log)
+    return regression.narrate(run_block(module, dataset, splits, grid, standard_set, kept), log)
+
+
+def run_block(
+    experiment: ModuleType,
+    dataset: str,
+    splits: Iterable[int],
+    grid: Config,
+    standard_set: Dataset | None = None,
+    earlier: Iterable[dict[str, Any]] = (),
+) -> Iterator[dict[str, Any]]:
+    """Yield the records of a grid of fits on some splits.
+
+    Parameters
+    ----------
+    experiment : module
+        `regression` or `classification`.
+    dataset : str
+        One of ``experiment.datasets()``.
+    splits : iterable of int
+    grid : dict
+        As ``experiment.cells`` takes it, with the ``protocol``.
+    standard_set : Dataset, optional
+        The data; made-up ones are drawn.
+    earlier : iterable of dict
+        Records (`papers.core.checkpoint`), which are not repeated.
+    """
+    protocol = grid["protocol"]
+    by_cell = {tuple(record[name] for name in experiment.NAMES): record for record in earlier}
+    for split in splits:
+        split_data = experiment.parts_of(dataset, split, standard_set)
+        for cell in experiment.cells(grid):
+            record = by_cell.get((dataset, protocol, split, *cell))
+            yield record or experiment.run_cell(split_data, dataset, split, *cell, protocol=protocol)
 
 
 def _toy(config: Config) -> Iterator[Job]:

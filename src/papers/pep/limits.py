@@ -113,9 +113,9 @@ def one_pass(
     return max(relative_difference(sites.tau, tau), relative_difference(sites.nu, tau * y))
 
 
-def relative_difference(ours: float | np.ndarray, theirs: float | np.ndarray) -> float:
+def relative_difference(values: float | np.ndarray, expected: float | np.ndarray) -> float:
     """Return the largest difference in units of the largest expected number."""
-    return float(np.max(np.abs(np.asarray(ours) - theirs)) / np.max(np.abs(theirs)))
+    return float(np.max(np.abs(np.asarray(values) - expected)) / np.max(np.abs(expected)))
 
 
 # The record

@@ -100,28 +100,22 @@ def _classification_set(name: str, protocol: str, mirror: str | None) -> Dataset
     return None if name == classification.MADE_UP else class_data.load(name, protocol, mirror=mirror)
 
 
-def _regression_again(line: Line, mirror: str | None) -> Line:
-    name, split = line["dataset"], line["split"]
-    data = regression.parts_of(name, split, _regression_set(name, mirror))
-    alpha = FULL if line["alpha"] == FULL else float(line["alpha"])
-    chosen = {"start": line["start"], "protocol": line["protocol"]}
-    return line_of(regression.run_cell(data, name, split, alpha, line["m"], **chosen))
+def _repeat_regressions(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat fits from scratch."""
+    names = ["dataset", "split", "alpha", "m", "start", "protocol"]
+    for name, split, power, *settings in rows[names].itertuples(index=False):
+        data = regression.parts_of(name, split, _regression_set(name, source.mirror))
+        alpha = FULL if power == FULL else float(power)
+        yield REGRESSION, line_of(regression.run_cell(data, name, split, alpha, *settings))
 
 
-def _classification_again(line: Line, mirror: str | None) -> Line:
-    name, protocol, split = line["dataset"], line["protocol"], line["split"]
-    data = classification.parts_of(name, split, _classification_set(name, protocol, mirror))
-    return line_of(classification.run_cell(data, protocol, name, split, float(line["alpha"]), line["m"]))
-
-
-def _each(study: Callable[[], Study], repeat: Callable[[Line, str | None], Line]) -> Repeat:
-    """Return the function that repeats rows of a study one by one, from scratch."""
-
-    def repeated(rows: pd.DataFrame, source: Source) -> Pairs:
-        for line in rows.to_dict("records"):
-            yield study(), repeat(line, source.mirror)
-
-    return repeated
+def _repeat_classifications(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat fits from scratch."""
+    names = ["dataset", "split", "alpha", "m", "protocol"]
+    for name, split, power, m, protocol in rows[names].itertuples(index=False):
+        data = classification.parts_of(name, split, _classification_set(name, protocol, source.mirror))
+        fit = classification.run_cell(data, name, split, float(power), m, protocol)
+        yield CLASSIFICATION, line_of(fit)
 
 
 def _fits(
@@ -167,14 +161,14 @@ NLML, SCORE = Float(12, tolerance=0.01), Float(10, tolerance=1e-3)
 REGRESSION: Study = _fits(
     "pep/regression.csv.gz",
     regression,
-    _each(lambda: REGRESSION, _regression_again),
+    _repeat_regressions,
     {"start": tuple(regression.STARTS), "protocol": tuple(regression.SEARCHES)},
     {"nlml": NLML, "smse": SCORE, "smll": SCORE},
 )
 CLASSIFICATION: Study = _fits(
     "pep/classification.csv.gz",
     classification,
-    _each(lambda: CLASSIFICATION, _classification_again),
+    _repeat_classifications,
     {"protocol": class_data.PROTOCOLS},
     {"nlml": NLML, "error": Float(10, tolerance=one_test_point, share=True), "nll": SCORE},
     classification.todays,
@@ -184,8 +178,10 @@ CLASSIFICATION: Study = _fits(
 # Exact regressions
 
 
-def _toy_again(line: Line, mirror: str | None) -> Line:
-    return toy.fit(toy.problem(line["split"], line["n_train"]), line["split"], line["hyperparameters"])
+def _repeat_toy(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat exact regressions from scratch."""
+    for split, n, hyperparameters in rows[["split", "n_train", "hyperparameters"]].itertuples(index=False):
+        yield TOY, toy.fit(toy.problem(split, n), split, hyperparameters)
 
 
 TOY: Study = Study(
@@ -211,7 +207,7 @@ TOY: Study = Study(
     kind="optimum",
     objective="-nlml",
     together=("dataset", "split"),
-    repeat=_each(lambda: TOY, _toy_again),
+    repeat=_repeat_toy,
 )
 
 

@@ -173,11 +173,11 @@ def coverage(frame: pd.DataFrame) -> str:
     return f"{sets}; {points}; {counted(len(frame), 'fit')}{stopped}, {n_failed} failed"
 
 
-def section(frame: pd.DataFrame, made: Sequence[str]) -> list[str]:
+def section(frame: pd.DataFrame, origin: Sequence[str]) -> list[str]:
     """Return Markdown: the comparison, the table, and the record's origin (`provenance.note`)."""
     cells = [_cells(frame, n, score) for n in sizes(frame) for score in NAMES]
     lines = [f"## {HEADING}", "", *LEGEND.splitlines(), "", f"Coverage: {coverage(frame)}.", ""]
-    return [*lines, *grid(HEADER, "rlrrrrrrr", cells), "", *made, ""]
+    return [*lines, *grid(HEADER, "rlrrrrrrr", cells), "", *origin, ""]
 
 
 def _cells(frame: pd.DataFrame, n: int, score: str) -> Sequence[str]:

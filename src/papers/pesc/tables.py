@@ -200,8 +200,8 @@ def write(
         summary = table.summarise(frames[study])
         paths.append(write_csv(Path(folder, table.file), summary))
         page += [f"## {table.heading}", "", *table.introduction.splitlines(), ""]
-        shown = summary[summary["evaluations"] % 10 == 0] if study is records.REGRET else summary
-        page += [*render.markdown(table.columns, shown.itertuples()), ""]
+        rows = summary[summary["evaluations"] % 10 == 0] if study is records.REGRET else summary
+        page += [*render.markdown(table.columns, rows.itertuples()), ""]
         if study is records.ACCURACY:
             page += [*OUTSIDE.splitlines(), "", *grid(*outside_cells(outside(frames[study]))), ""]
         page += [*notes[study], ""]

@@ -116,28 +116,13 @@ def test_every_protocol_of_regressions_is_judged_and_drawn(fits, put, tmp_path):
 
 
 def test_the_workflow_asks_for_the_tables_of_every_protocol():
-    config = {"pep": {"a": {"protocols": ["converged"]}}}
-    assert jobs.tables(config) == [*tables.names(tables.REGRESSION.under("converged")), data_sets.NAME]
-    config = {"pep": {"a": {}}, "pep_classification": {"b": {"protocols": ["corrected", "as-released"]}}}
-    kinds = (tables.REGRESSION, tables.CLASSIFICATION.under("corrected"), tables.CLASSIFICATION)
-    assert jobs.tables(config) == [*(name for kind in kinds for name in tables.names(kind)), data_sets.NAME]
-
-
-@pytest.mark.parametrize(
-    "config, names, drawn",
-    [
-        ({"pep_classification": {"a": {"protocols": ["as-released"]}}}, (data_sets.NAME,), True),
-        ({"pep": {"a": {"starts": ["data", "short"]}}}, (data_sets.NAME,), True),
-        ({"mnist": {"a": {}}}, results.NAMES, True),
-        ({"toy": {}}, (), False),
-        ({}, (), False),
-    ],
-)
-def test_the_workflow_asks_for_what_is_written_beside(config, names, drawn):
-    known = {name for about in (tables.REGRESSION, tables.CLASSIFICATION) for name in tables.names(about)}
-    known |= set(tables.names(tables.REGRESSION.under("converged")))
-    assert [name for name in jobs.tables(config) if name not in known] == list(names)
-    assert jobs.figures(config) == (["pep"] if drawn else [])
+    grids = {"pep": {"a": {"protocols": ["converged"]}, "b": {"starts": ["data", "short"]}}}
+    grids["pep_classification"] = {"c": {"protocols": ["as-released"]}}
+    stems = ("pep_converged", "pep", "pep_classification")
+    pages = [f"{stem}{name}" for stem in stems for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")]
+    assert jobs.tables(grids) == [*pages, data_sets.NAME] and jobs.figures(grids) == ["pep"]
+    assert jobs.tables({"mnist": {"a": {}}}) == list(results.NAMES)
+    assert jobs.tables({"toy": {}}) == jobs.figures({"toy": {}}) == []
 
 
 def test_nothing_is_made_without_a_record(tmp_path):

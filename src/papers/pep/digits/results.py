@@ -104,8 +104,8 @@ most] over seeds. Skipped: updates of sites left out; refused: steps refused; bo
 HEADER = "M|α|Steps|Runs|Failed|To 5 %|To 3 %|All, s|Errors, %|log p(y*)|Skipped|Refused".split("|")
 
 
-def write(frame: pd.DataFrame, made: Sequence[str], folder: str | Path) -> None:
-    """Write `NAMES`; ``made`` holds the lines about the record's origin (`provenance.note`)."""
+def write(frame: pd.DataFrame, origin: Sequence[str], folder: str | Path) -> None:
+    """Write `NAMES`; ``origin`` holds the lines about the record's origin (`provenance.note`)."""
     import pandas as pd
 
     write_csv(Path(folder, NAMES[0]), pd.DataFrame(map(_line, ends(frame))))
@@ -115,7 +115,7 @@ def write(frame: pd.DataFrame, made: Sequence[str], folder: str | Path) -> None:
     )
     lines = [f"# {TITLE}", "", *INTRODUCTION.splitlines(), "", *items([f"{covered(frame)}."]), ""]
     lines += [*LEGEND.splitlines(), "", *grid(*cells(frame)), "", "## Failures", "", *items(failed), ""]
-    lines += ["## Provenance", "", *made, ""]
+    lines += ["## Provenance", "", *origin, ""]
     write_text(Path(folder, NAMES[1]), "\n".join(lines))
 
 

@@ -33,11 +33,13 @@ def _pairs(first: int, kind: str, differences: str) -> dict[str, Figure]:
     return figures
 
 
-def _scores(first: int, shown: Mapping[Score, str]) -> dict[str, Figure]:
+def _scores(first: int, headings: Mapping[Score, str]) -> dict[str, Figure]:
     """Return two figures for each score, numbered from ``first``: a line for each split, and means."""
     kinds = ((curves.real_traces, A_SPLIT), (curves.real_means, MEAN))
     every = [
-        (partial(draw, score=x), f"{heading}: {how}") for x, heading in shown.items() for draw, how in kinds
+        (partial(draw, score=x), f"{heading}: {how}")
+        for x, heading in headings.items()
+        for draw, how in kinds
     ]
     return {f"figure{number}": Figure(*drawing) for number, drawing in enumerate(every, first)}
 

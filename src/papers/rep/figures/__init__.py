@@ -129,7 +129,7 @@ def draw(
     """
     for name in names:
         figure = FIGURES[name]
-        rows, *others = (frames[study] for study in figure.studies)
+        rows, *of_others = (frames[study] for study in figure.studies)
         selected = figure.select(rows) if len(rows) else rows
         if len(selected):
-            figure.draw(selected, *others, Path(folder, name))
+            figure.draw(selected, *of_others, Path(folder, name))

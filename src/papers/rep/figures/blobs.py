@@ -215,11 +215,11 @@ def _size(table: pd.DataFrame, height: float) -> tuple[float, float]:
 
 
 def _rows_of_methods(
-    figure: Figure, table: pd.DataFrame, labels: Sequence[str], **others: Any
+    figure: Figure, table: pd.DataFrame, labels: Sequence[str], **settings: Any
 ) -> dict[float, np.ndarray]:
     """Return flip rate -> a row of panels, in which every method will have a row."""
     rates = sorted(table["flips"].unique())
-    grid = figure.subplots(len(rates), len(labels), sharex="col", sharey=True, squeeze=False, **others)
+    grid = figure.subplots(len(rates), len(labels), sharex="col", sharey=True, squeeze=False, **settings)
     for axes, label in zip(grid[-1], labels, strict=True):
         axes.set_xlabel(label)
     return dict(zip(rates, grid, strict=True))

@@ -76,7 +76,7 @@ def _boundaries(axes: Axes, turns: Axes, table: pd.DataFrame) -> None:
     axes.annotate("mislabelled", X[-1], xytext=(0, 7), textcoords="offset points", ha="center", fontsize=6.5)
     exact = table[table["method"] == EXACT].iloc[0]
     _boundary(axes, exact, "black", "-", 2.4)
-    by_method = _shown(table)
+    by_method = _chosen(table)
     for height, (method, line) in enumerate(by_method.items()):
         _boundary(axes, line, LOOKS[method].colour, looks.DASHES, 1.0)
         turns.plot(_turned(line, exact), height, **looks.marks(method, markersize=5.0, linestyle="-"))
@@ -89,7 +89,7 @@ def _boundaries(axes: Axes, turns: Axes, table: pd.DataFrame) -> None:
     turns.set_xlabel("turned from the exact one (degrees)")
 
 
-def _shown(table: pd.DataFrame) -> dict[str, pd.Series]:
+def _chosen(table: pd.DataFrame) -> dict[str, pd.Series]:
     """Select the rows whose boundaries are drawn: EP, one Power EP, each reading at its best penalty."""
     powered = (table["method"] == "pep") & (table["value"] == POWER)
     lines = {"ep": best(table[table["method"] == "ep"]), "pep": best(table[powered])}

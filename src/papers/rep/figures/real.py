@@ -96,7 +96,7 @@ def benchmarks(fits: pd.DataFrame, stem: Path) -> None:
 def _errors(axes: Axes, fits: pd.DataFrame, methods: list[str]) -> None:
     for height, method in enumerate(methods):
         own = fits[fits["method"] == method]
-        looks.beside(axes, height, looks.counts(own["outcome"]))
+        looks.at_right_edge(axes, height, looks.counts(own["outcome"]))
         mean = mean_error(own)
         if mean is None:
             continue
