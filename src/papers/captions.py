@@ -13,15 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from papers.core.grid import items
 from papers.core.store import write_text
 from papers.pep import artifacts as pep
-from papers.pep import reads as pep_reads
-from papers.pesc import figures as pesc_figures
-from papers.pesc import reads as pesc_reads
+from papers.pesc import artifacts as pesc
 from papers.qp import figures as qp_figures
 from papers.qp import protocols
 from papers.qp import reads as qp_reads
 from papers.qp.table1 import fidelity
-from papers.rep import figures as rep_figures
-from papers.rep import reads as rep_reads
+from papers.rep import artifacts as rep
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -73,7 +70,7 @@ PAPERS = (
         "Relaxed EP",
         'Qi and Guo, "Message Passing with Relaxed Moment Matching", 2012',
         "The paper prints figures and no numbers; the claims test the figures.",
-        rep_figures.CAPTIONS,
+        rep.CAPTIONS,
     ),
     Paper(
         "PESC",
@@ -82,11 +79,11 @@ PAPERS = (
         'for Bayesian Optimization with Unknown Constraints", ICML 2015',
         "The supplement derives its EP and prints neither tables nor figures of it; the claims test the "
         "derivation.",
-        pesc_figures.CAPTIONS,
+        pesc.CAPTIONS,
     ),
 )
 
-READS: dict[str, ModuleType] = {"QP": qp_reads, "PEP": pep_reads, "REP": rep_reads, "PESC": pesc_reads}
+READS: dict[str, ModuleType] = {"QP": qp_reads, "PEP": pep, "REP": rep, "PESC": pesc}
 """Paper -> module that names the records of its claims and figures."""
 
 TABLES = {

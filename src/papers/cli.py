@@ -387,10 +387,9 @@ def add_studies(parser: argparse.ArgumentParser) -> None:
 def study(options: argparse.Namespace) -> int:
     """Make one of `STUDIES` and write its record."""
     if options.study != "timing":
-        from papers.pep import reads
+        from papers.pep import records as pep
 
-        make = reads.STUDIES[f"pep/{options.study}.csv"]
-        return _print_changes(make(Path(options.records), options.mirror))
+        return _print_changes(pep.make(options.study, options.records, options.mirror))
     from papers.core import records
     from papers.qp import timing
     from papers.qp.records import TIMING

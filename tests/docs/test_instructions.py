@@ -15,6 +15,7 @@ import yaml
 from papers import configuration, data
 from papers.core import claims, files
 from papers.data import regression
+from papers.pep import jobs
 from papers.pep import regression as pep
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,7 +130,7 @@ def test_a_data_set_needs_no_python(followed):
     config = files.read_yaml(followed / "config/mine.yaml")
     configuration.check(config)
     grid = {**config["pep"]["small"], "protocol": "as-described"}
-    (record,) = pep.run_block("springs", [0], {**grid, "alphas": [1], "m": [5]}, dataset)
+    (record,) = jobs.run_block(pep, "springs", [0], {**grid, "alphas": [1], "m": [5]}, dataset)
     assert record["status"]["evaluations"] > 1 and record["smse"] > 0 and record["n_train"] == 54
 
 

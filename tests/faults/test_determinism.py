@@ -14,6 +14,7 @@ import pytest
 
 from papers import data
 from papers.pep import classification as pep_classification
+from papers.pep import jobs as pep_jobs
 from papers.pep import regression as pep
 from papers.qp import fits as qp
 from papers.rep import points as rep_points
@@ -24,10 +25,10 @@ CLASSES = {"protocol": "as-released", "alphas": [0.5], "m": [3]}
 STUDIES = {
     "ep, counts": lambda block: qp.run_job(data.load("coal"), "as-released", "ep", block),
     "vb, counts": lambda block: qp.run_job(data.load("coal"), "as-released", "vb", block),
-    "power ep, regression": lambda block: pep.run_block("synthetic", block, GRID),
+    "power ep, regression": lambda block: pep_jobs.run_block(pep, "synthetic", block, GRID),
     "relaxed ep, five points": rep_points.study,
     "ep, labels": lambda block: qp.run_job(data.load("wine13"), "as-released", "ep", block),
-    "power ep, labels": lambda block: pep_classification.run_block("banana", block, CLASSES),
+    "power ep, labels": lambda block: pep_jobs.run_block(pep_classification, "banana", block, CLASSES),
 }
 
 

@@ -15,7 +15,7 @@ from papers import cli
 from papers.cli import STUDIES, VERBS, main, parser
 from papers.core import records, runs, store
 from papers.core.verify import Result, Selection
-from papers.pep import reads
+from papers.pep.records import SMALL
 from papers.pesc.records import ACCURACY, REGRET
 from papers.qp import cell
 from tilted.kernels import SquaredExponential
@@ -185,7 +185,7 @@ def test_help_names_every_verb_by_what_it_is_for(capsys):
 
 
 def test_every_small_study_is_one_that_can_be_made():
-    assert {f"pep/{name}.csv" for name in STUDIES if name != "timing"} == {*reads.STUDIES}
+    assert {name for name in STUDIES if name != "timing"} == {*SMALL}
 
 
 def test_data_sets_have_names_of_their_own_in_lines_that_fit(capsys):

@@ -2,15 +2,13 @@
 
 ``regression``, ``classification``, ``digits.training``, ``toy``
     the experiments (``made_up``, ``data_sets``: their sets); ``jobs`` lists the jobs of a configuration,
-    ``records`` defines their results, ``reads`` the rows that claims and figures need;
+    ``records`` defines their results;
 ``scores``, ``compare``
     the compared scores with their units, and their aggregation: differences, wins, ranks, means;
-``tables``, ``figures``
-    the artifacts;
-``claims``
-    the verdicts, ``published`` the printed numbers;
+``tables``, ``figures``, ``claims``
+    pages, pictures, and verdicts on claims; ``published`` has the printed numbers;
 ``limits``, ``dense``, ``banana``, ``digits.results``
     small studies, each with its record, verdict, table or figure;
 ``artifacts``
-    all of these from the records.
+    the list of all of these, with the rows that each needs.
 """

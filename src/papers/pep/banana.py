@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from papers.core import claims, records, style
+from papers.core import claims, style
 from papers.core.comparisons import Draft, higher, missing, not_lower, similar, tested
-from papers.core.records import Change
 from papers.core.study import Flag, Float, Integer, Study, Text
 from papers.core.verdicts import Block
 from papers.pep import classification, scores
-from papers.pep.figures import looks
+from papers.pep.figures import Figure, looks
 from tilted.learning.sparse import Fitted, maximise
 from tilted.likelihoods.probit import Probit
 
@@ -183,8 +182,8 @@ MAP = Study(
 with ``line`` the number of its piece."""
 
 
-def make(folder: Path) -> dict[str, Change]:
-    """Run the study and save fits and map in a folder of records."""
+def study() -> dict[Study, list[dict[str, Any]]]:
+    """Return the rows of `BANANA` and `MAP`."""
     fits: list[dict[str, Any]] = []
     points: list[dict[str, Any]] = []
     for seed in range(SEEDS):
@@ -192,7 +191,7 @@ def make(folder: Path) -> dict[str, Change]:
             drawn = fit(seed, alpha)
             fits.append(line_of(seed, alpha, drawn))
             points += map_of(alpha, drawn) if seed == MAPPED_SEED else []
-    return records.put(folder, {BANANA: fits, MAP: points}, keep=False)
+    return {BANANA: fits, MAP: points}
 
 
 # The verdict
@@ -249,19 +248,11 @@ def _by_power(frame: pd.DataFrame, column: str) -> str:
 
 # The figure
 
-CAPTIONS = {
-    "figure23": (
-        "Pseudo-points of a made-up set in the plane: crosses where the search started, dots where it ended; "
-        "lines are decision boundaries. The last panel: median distance of the pseudo-points to the boundary "
-        "in units of the data's, a thin line a draw, searches that did not converge among them."
-    ),
-}
 
-
-def draw(frame: pd.DataFrame, points: pd.DataFrame, folder: Path) -> None:
+def draw(frame: pd.DataFrame, points: pd.DataFrame, stem: Path) -> None:
     """Draw figure 23 from `BANANA` and `MAP`: a panel for each power, and the distances of all draws."""
     powers = sorted(points["alpha"].unique())
-    with style.drawing(folder / "figure23", (6.9, 2.5)) as figure:
+    with style.drawing(stem, (6.9, 2.5)) as figure:
         panels = figure.subplots(1, len(powers) + 1, width_ratios=[1.0] * len(powers) + [0.75])
         for axes, alpha in zip(panels, powers, strict=False):
             _panel(axes, points[points["alpha"] == alpha])
@@ -299,3 +290,13 @@ def _distances(axes: Axes, frame: pd.DataFrame) -> None:
     axes.axhline(1.0, color=style.GREY, linestyle=(0, (4, 2)), linewidth=0.7)
     axes.set(xlabel="α", title="distance / data's", xticks=sorted(frame["alpha"].unique()))
     axes.set_ylim(bottom=0.0)
+
+
+FIGURES = {
+    "figure23": Figure(
+        draw,
+        "Pseudo-points of a made-up set in the plane: crosses where the search started, dots where it ended; "
+        "lines are decision boundaries. The last panel: median distance of the pseudo-points to the boundary "
+        "in units of the data's, a thin line a draw, searches that did not converge among them.",
+    ),
+}

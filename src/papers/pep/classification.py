@@ -11,7 +11,6 @@ training rows. Kuu has a relative jitter of 1e-6. A search starts at distinct tr
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
@@ -29,7 +28,7 @@ from tilted.learning.sparse import Fitted, Problem, maximise
 from tilted.likelihoods.probit import Probit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
 PAPER, MADE_UP = "pep", "banana"
@@ -80,36 +79,6 @@ def check(grid: dict[str, Any]) -> None:
         pep.check(grid, partial(sizes, protocol=protocol))
 
 
-def run_block(
-    name: str,
-    splits: Iterable[int],
-    grid: dict[str, Any],
-    dataset: Dataset | None = None,
-    kept: Iterable[dict[str, Any]] = (),
-) -> Iterator[dict[str, Any]]:
-    """Yield the records of the `cells` of a block of splits.
-
-    Parameters
-    ----------
-    name : str
-        One of ``datasets()``.
-    splits : iterable of int
-    grid : dict
-        ``protocol``, ``alphas`` and ``m``.
-    dataset : Dataset, optional
-        The data in this protocol; the made-up set is drawn.
-    kept : iterable of dict
-        Earlier records; those of the block are not repeated.
-    """
-    protocol = grid["protocol"]
-    by_cell = {tuple(record[name] for name in NAMES): record for record in kept}
-    for split in splits:
-        split_data = parts_of(name, split, dataset)
-        for alpha, m in cells(grid):
-            before = by_cell.get((name, protocol, split, alpha, m))
-            yield before or run_cell(split_data, protocol, name, split, alpha, m)
-
-
 def parts_of(name: str, split: int, dataset: Dataset | None) -> pep.Parts:
     """Return X_train, X_test, y_train, y_test of a split of a data set, or of a made-up set."""
     if name != MADE_UP:
@@ -121,28 +90,30 @@ def parts_of(name: str, split: int, dataset: Dataset | None) -> pep.Parts:
 
 
 def run_cell(
-    parts: pep.Parts,
-    protocol: str,
+    split_data: pep.Parts,
     dataset: str,
     split: int,
     alpha: float,
     m: int,
+    protocol: str,
     search: Search | None = None,
 ) -> dict[str, Any]:
     """Fit and test one split.
 
     Parameters
     ----------
-    parts : tuple of arrays
+    split_data : tuple of arrays
         X_train [N, D], X_test [N*, D], and labels -1, +1 y_train, y_test; inputs not standardised.
-    protocol, dataset, split : str, str, int
+    dataset, split : str, int
         For the record; the split seeds the choice of the first pseudo-inputs.
     alpha : float in [0, 1]
         The power; 0 is VB.
     m : int
         Number of pseudo-points.
+    protocol : str
+        One of `SEARCHES`.
     search : Search, optional
-        Default: that of the protocol (`SEARCHES`).
+        Default: that of the protocol.
 
     Returns
     -------
@@ -156,7 +127,7 @@ def run_cell(
     ValueError
         For more pseudo-points than distinct training inputs, a power outside [0, 1], or wrong labels.
     """
-    X, Xs, y, ys = prepared(parts)
+    X, Xs, y, ys = prepared(split_data)
     problem, kernel, Z = start(X, y, alpha, m, split)
     identity = {
         "paper": PAPER,
@@ -185,11 +156,9 @@ def draw_banana(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     return centre + NOISE * rng.standard_normal((n, 2)), y
 
 
-def prepared(
-    parts: pep.Parts,
-) -> pep.Parts:
+def prepared(split_data: pep.Parts) -> pep.Parts:
     """Return X_train, X_test standardised by X_train, y_train, y_test; ValueError for wrong labels."""
-    X, Xs, y, ys = parts
+    X, Xs, y, ys = split_data
     y, ys = Probit().check(y), Probit().domain(ys)
     return *pep.standardise(X, Xs, y, ys)[:2], y, ys
 

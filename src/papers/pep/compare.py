@@ -6,7 +6,6 @@ of either power is excluded from that comparison and counted. Lower scores are b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING
@@ -89,14 +88,14 @@ class Duel:
         """Return the share of each ``split`` or ``dataset``, without those whose experiments are all tied."""
         return self.differences.groupby(level=unit).agg(_share).dropna().to_numpy(float)
 
-    def among(self, other: Duel) -> Duel:
+    def among(self, reference: Duel) -> Duel:
         """Return this duel restricted to the experiments of another duel."""
-        return Duel(self.differences[self.differences.index.isin(other.differences.index)], 0)
+        return Duel(self.differences[self.differences.index.isin(reference.differences.index)], 0)
 
-    def less(self, other: Duel, unit: str) -> np.ndarray:
+    def less(self, reference: Duel, unit: str) -> np.ndarray:
         """Return this share minus another duel's for each ``split`` or ``dataset`` that both have."""
-        mine, reference = (duel.differences.groupby(level=unit).agg(_share) for duel in (self, other))
-        return (mine - reference).dropna().to_numpy(float)
+        first, second = (duel.differences.groupby(level=unit).agg(_share) for duel in (self, reference))
+        return (first - second).dropna().to_numpy(float)
 
 
 def _share(differences: pd.Series) -> float:
@@ -106,7 +105,11 @@ def _share(differences: pd.Series) -> float:
 
 def duel(fits: pd.DataFrame, first: str, second: str, score: Score) -> Duel | None:
     """Return the duel of two powers; None if no experiment has a number of both."""
-    table = wide(fits, score)
+    return duel_in(wide(fits, score), first, second)
+
+
+def duel_in(table: pd.DataFrame, first: str, second: str) -> Duel | None:
+    """Return the duel of two powers of a table (`wide`); None if no experiment has a number of both."""
     if not {first, second} <= set(table.columns):
         return None
     differences = (table[second] - table[first]).dropna()
@@ -136,8 +139,8 @@ def mean_ranks(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
                 "score": score.name,
                 "alpha": alpha,
                 "rank": by_split.mean(),
-                "se_splits": standard_error(by_split),
-                "se_datasets": standard_error(by_set),
+                "se_splits": by_split.sem(),
+                "se_datasets": by_set.sem(),
                 "n": len(table),
                 "n_splits": len(by_split),
                 "n_datasets": len(by_set),
@@ -161,9 +164,10 @@ def wins(fits: pd.DataFrame) -> pd.DataFrame:
     groups = {ALL: sets} | {name: sets[sets["dataset"] == name] for name in datasets(sets)}
     lines = []
     for score in predictive(fits):
+        tables = {name: wide(group, score) for name, group in groups.items()}
         for first, second in permutations(alphas(sets), 2):
-            for name, group in groups.items():
-                result = duel(group, first, second, score)
+            for name, table in tables.items():
+                result = duel_in(table, first, second)
                 if result is not None:
                     lines.append((score.name, first, second, name, *_won(result, score)))
     return pd.DataFrame(lines, columns=WIN_COLUMNS)
@@ -189,12 +193,6 @@ def ranks_of_powers(fits: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([mean_ranks(real(fits), score) for score in predictive(fits)])
 
 
-def standard_error(numbers: Sequence[float]) -> float:
-    """Return the standard error of a mean of independent numbers; NaN for fewer than two."""
-    sample = np.asarray(numbers, dtype=float)
-    return float(np.std(sample, ddof=1) / np.sqrt(len(sample))) if len(sample) > 1 else np.nan
-
-
 def means(fits: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each (data set, M, power), the full GP included: mean and error of every score.
 
@@ -214,8 +212,8 @@ def means(fits: pd.DataFrame) -> pd.DataFrame:
         line = {"dataset": dataset, "m": int(m), "alpha": alpha, "n": len(scored)}
         line |= {"n_stopped": int((scored["outcome"] == STOPPED).sum()), "n_failed": len(group) - len(scored)}
         for score in scores_of(fits):
-            line[score.column] = scored[score.column].mean() if len(scored) else np.nan
-            line[f"{score.column}_se"] = standard_error(scored[score.column])
+            line[score.column] = scored[score.column].mean()
+            line[f"{score.column}_se"] = scored[score.column].sem()
         lines.append(line)
     lines.sort(key=lambda x: (place[x["dataset"]], x["alpha"] == FULL, x["m"], place[x["alpha"]]))
     return pd.DataFrame(lines)

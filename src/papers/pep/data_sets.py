@@ -50,7 +50,7 @@ def _regression(printed: Sequence[Row]) -> Iterator[str]:
     for row in (row for row in printed if row["task"] == "regression"):
         entry = regression.entry_of(ENTRIES.get(row["dataset"], row["dataset"]))
         n, features = entry["shape"]
-        read = [*_parts(n), str(entry["columns"])]
+        read = [*_train_and_test(n), str(entry["columns"])]
         cells.append([entry["title"], *_counts(row), *read, str(features + 1)])
     header = ["Data set", *(f"{name}, printed" for name in COUNTS), *COUNTS, "Used"]
     yield from grid(header, "l" + "r" * 7, cells)
@@ -65,7 +65,7 @@ def _classification(printed: Sequence[Row]) -> Iterator[str]:
         for protocol in (RELEASED, CORRECTED):
             n, features = entry["shapes"][protocol]
             labels = (str(count) for count in entry["labels"][protocol])
-            cells.append([entry["title"], protocol, *_parts(n), str(features + 1), *labels])
+            cells.append([entry["title"], protocol, *_train_and_test(n), str(features + 1), *labels])
     yield from grid(["Data set", "", *COUNTS, "+1", "-1"], "ll" + "r" * 5, cells)
 
 
@@ -76,7 +76,7 @@ def _counts(row: Row) -> list[str]:
     return [row["n_train"], row["n_test"], row["D_with_target"]]
 
 
-def _parts(n: int) -> list[str]:
+def _train_and_test(n: int) -> list[str]:
     """Return text: training and test rows of a split."""
     train = regression.n_train(n)
     return [str(train), str(n - train)]

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from papers.core import claims, metrics, records, style
-from papers.core.records import Change
+from papers.core import claims, metrics, style
 from papers.core.study import Flag, Float, Integer, Study, Text
 from papers.core.verdicts import Block
 from papers.data import Dataset, regression
 from papers.data import classification as data
 from papers.pep import classification
-from papers.pep.figures import looks
+from papers.pep.figures import Figure, looks
 from papers.pep.limits import line_of, not_made
 from tilted.inference.engine import infer
 from tilted.inference.ep import EP
@@ -101,13 +100,14 @@ def _nll(ys: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> float:
 
 
 @lru_cache(maxsize=1)
-def _dataset(mirror: str | None) -> Dataset:
+def load(mirror: str | None) -> Dataset:
+    """Return the data of the study."""
     return data.load(DATA, data.RELEASED, mirror=mirror)
 
 
 def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
     """Repeat the whole study."""
-    return ((DENSE, line) for line in study(_dataset(source.mirror)))
+    return ((DENSE, line) for line in study(load(source.mirror)))
 
 
 DENSE = Study(
@@ -128,11 +128,6 @@ DENSE = Study(
     repeat=_repeat,
 )
 """A row is one of `QUANTITIES`; ``difference``: relative to the larger of 1 and the dense one."""
-
-
-def make(folder: Path, mirror: str | None = None) -> dict[str, Change]:
-    """Run the study and save it in a folder of records."""
-    return records.put(folder, {DENSE: study(_dataset(mirror))}, keep=False)
 
 
 # The verdict
@@ -157,21 +152,12 @@ def equal(frame: pd.DataFrame | None) -> list[Block]:
 
 # The figure
 
-CAPTIONS = {
-    "figure33": (
-        "Ionosphere: energy and test NLL of EP against the lengthscale, a colour a variance; lines: dense "
-        "EP, dots: sparse EP with every training input a pseudo-input. Right: their differences, relative to "
-        "the larger of 1 and dense EP's; equal numbers are counted in the legend."
-    ),
-}
-
-
 DOTS: dict[str, Any] = {"linestyle": "", "markersize": 3.0, "markeredgewidth": 0}
 
 
-def draw(frame: pd.DataFrame, folder: Path) -> None:
+def draw(frame: pd.DataFrame, stem: Path) -> None:
     """Draw figure 33: both quantities against the lengthscale, and their differences."""
-    with style.drawing(folder / "figure33", (6.9, 2.6)) as figure:
+    with style.drawing(stem, (6.9, 2.6)) as figure:
         panels = figure.subplots(1, 3)
         for axes, quantity in zip(panels, QUANTITIES, strict=False):
             _curves(axes, frame[frame["quantity"] == quantity])
@@ -214,3 +200,13 @@ def _differences(axes: Axes, frame: pd.DataFrame) -> None:
         axes.plot(positive["lengthscale"], positive["difference"], **dots)
     axes.axhline(ACCURACY, color=style.GREY, linestyle=(0, (4, 2)), linewidth=0.8)
     axes.set(yscale="log", title="relative difference")
+
+
+FIGURES = {
+    "figure33": Figure(
+        draw,
+        "Ionosphere: energy and test NLL of EP against the lengthscale, a colour a variance; lines: dense "
+        "EP, dots: sparse EP with every training input a pseudo-input. Right: their differences, relative to "
+        "the larger of 1 and dense EP's; equal numbers are counted in the legend.",
+    ),
+}

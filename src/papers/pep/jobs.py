@@ -6,7 +6,7 @@ data set; one of exact regressions takes a block of made-up sets; one of digits 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -14,9 +14,13 @@ from typing import TYPE_CHECKING
 from papers.core.jobs import Job, blocks
 from papers.core.slices import Slice
 from papers.data import mnist
-from papers.data.classification import RELEASED
 from papers.data.own import described
+from papers.pep import classification, data_sets, regression, toy
 from papers.pep import records as studies
+from papers.pep import tables as pages
+from papers.pep.digits import results as digits_results
+from papers.pep.digits import training as digits
+from papers.pep.regression import DESCRIBED
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -24,17 +28,18 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.core.study import Study
+    from papers.data import Dataset
 
     Config = Mapping[str, Any]
 
-REGRESSION, CLASSIFICATION, TOY, DIGITS = (
-    f"papers.pep.{name}" for name in ("regression", "classification", "toy", "digits.training")
-)
-"""Modules of the experiments."""
-
 VB = "tilted.inference.vb"
 """Module found by name at power 0, so that no closure of the experiments contains it."""
+
+SECTIONS = {
+    "pep": (studies.REGRESSION, regression),
+    "pep_classification": (studies.CLASSIFICATION, classification),
+}
+"""Section of grids of fits -> the study of its rows, and its experiment."""
 
 
 def jobs(config: Config) -> Iterator[Job]:
@@ -45,94 +50,47 @@ def jobs(config: Config) -> Iterator[Job]:
     ValueError
         For a data set that does not exist, or more splits or pseudo-points than it has, with the place.
     """
-    for section_jobs in (_regressions, _classifications, _toy, _digits):
-        yield from section_jobs(config)
+    for section, (_, experiment) in SECTIONS.items():
+        for name, grid in config.get(section, {}).items():
+            try:
+                experiment.check(grid)
+            except ValueError as error:
+                raise ValueError(f"{section}.{name}: {error}") from None
+            for protocol in grid.get("protocols", [DESCRIBED]):
+                for dataset, row in grid["rows"].items():
+                    for first, last in blocks(row["splits"], row["block"]):
+                        yield _fits(section, name, grid, protocol, dataset, first, last)
+    yield from _toy(config)
+    yield from _digits(config)
 
 
-def _regressions(config: Config) -> Iterator[Job]:
-    experiment = import_module(REGRESSION)
-    for name, grid in _checked(config, "pep", experiment):
-        for protocol in grid.get("protocols", [experiment.DESCRIBED]):
-            chosen = {"protocol": protocol}
-            chosen |= {key: grid[key] for key in ("alphas", "m", "starts") if key in grid}
-            under = "" if protocol == experiment.DESCRIBED else f"{protocol}/"
-            for dataset, first, last in _blocks(grid):
-                drawn = dataset == experiment.SYNTHETIC
-                yield _grid_job(
-                    f"data/fits/pep/{name}/{under}{dataset}/{first:02d}-{last:02d}.jsonl.gz",
-                    "pep_regression",
-                    REGRESSION,
-                    {"dataset": dataset, "first": first, "last": last, "grid": chosen},
-                    {} if drawn else {"data": f"data/standard/regression/{dataset}.h5"},
-                    studies.REGRESSION,
-                    " ".join(["PEP", name, *([protocol] if under else [])]),
-                    described(dataset),
-                )
-
-
-def _classifications(config: Config) -> Iterator[Job]:
-    experiment = import_module(CLASSIFICATION)
-    for name, grid in _checked(config, "pep_classification", experiment):
-        for protocol in grid["protocols"]:
-            chosen = {"protocol": protocol, "alphas": grid["alphas"], "m": grid["m"]}
-            for dataset, first, last in _blocks(grid):
-                drawn = dataset == experiment.MADE_UP
-                path = f"{name}/{protocol}/{dataset}/{first:02d}-{last:02d}.jsonl.gz"
-                yield _grid_job(
-                    f"data/fits/pep-classification/{path}",
-                    "pep_classification",
-                    CLASSIFICATION,
-                    {"dataset": dataset, "first": first, "last": last, "grid": chosen},
-                    {} if drawn else {"data": f"data/standard/classification/{protocol}/{dataset}.h5"},
-                    studies.CLASSIFICATION,
-                    f"PEP classes {name}",
-                    experiment.choices(protocol) | described(dataset),
-                )
-
-
-def _checked(config: Config, section: str, experiment: ModuleType) -> Iterator[tuple[str, Config]]:
-    """Yield the grids of a section by name; refuse one that exceeds its data sets."""
-    for name, grid in config.get(section, {}).items():
-        try:
-            experiment.check(grid)
-        except ValueError as error:
-            raise ValueError(f"{section}.{name}: {error}") from None
-        yield name, grid
-
-
-def _blocks(grid: Config) -> Iterator[tuple[str, int, int]]:
-    """Yield the data set, first and last split of all blocks of a grid."""
-    for dataset, row in grid["rows"].items():
-        for first, last in blocks(row["splits"], row["block"]):
-            yield dataset, first, last
-
-
-def _grid_job(
-    path: str,
-    kind: str,
-    experiment: str,
-    parameters: dict[str, Any],
-    inputs: dict[str, str],
-    study: Study,
-    part: str,
-    choices: Config,
-) -> Job:
-    splits = range(parameters["first"], parameters["last"] + 1)
-    grid, cells = parameters["grid"], import_module(experiment).cells(parameters["grid"])
-    powers, sizes, *starts = zip(*cells, strict=True)
-    where = {"dataset": [parameters["dataset"]], "split": splits, "protocol": [grid["protocol"]]}
-    where |= {"alpha": sorted(set(map(studies.power, powers))), "m": sorted(set(sizes))}
-    where |= {"start": sorted(set(starts[0]))} if starts else {}
+def _fits(section: str, name: str, grid: Config, protocol: str, dataset: str, first: int, last: int) -> Job:
+    """Return the job of a grid of fits on a block of splits of one data set."""
+    study, experiment = SECTIONS[section]
+    chosen = {"protocol": protocol} | {key: grid[key] for key in ("alphas", "m", "starts") if key in grid}
+    cells, splits = experiment.cells(chosen), range(first, last + 1)
+    where: dict[str, Any] = {"dataset": [dataset], "split": splits, "protocol": [protocol]}
+    where["alpha"] = sorted({studies.power(cell[0]) for cell in cells})
+    where["m"] = sorted({cell[1] for cell in cells})
+    if experiment is regression:
+        kind, folder, data, title = "pep_regression", f"pep/{name}", "regression", f"PEP {name}"
+        if protocol != DESCRIBED:
+            folder, title = f"{folder}/{protocol}", f"{title} {protocol}"
+        where["start"], choices = sorted({cell[2] for cell in cells}), {}
+    else:
+        kind, folder, data = section, f"pep-classification/{name}/{protocol}", f"classification/{protocol}"
+        title, choices = f"PEP classes {name}", classification.choices(protocol)
+    is_drawn = dataset == experiment.datasets()[0]
     return Job(
-        path,
+        f"data/fits/{folder}/{dataset}/{first:02d}-{last:02d}.jsonl.gz",
         kind,
         f"{__name__}:block",
-        {"experiment": experiment, **parameters},
-        (experiment, VB),
-        inputs,
-        choices,
+        {"experiment": experiment.__name__, "dataset": dataset, "first": first, "last": last, "grid": chosen},
+        (experiment.__name__, VB),
+        {} if is_drawn else {"data": f"data/standard/{data}/{dataset}.h5"},
+        choices | described(dataset),
         (Slice(study, where),),
-        part=part,
+        part=title,
         fits=len(splits) * len(cells),
     )
 
@@ -147,27 +105,59 @@ def block(
     data: str | None = None,
     kept: Sequence[dict[str, Any]] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Return the records of a grid on a block of splits of one data set; the made-up ones are drawn.
+    """Return the records of a grid on a block of splits of one data set, and write the log.
 
     Parameters
     ----------
     experiment : str
-        Module with ``run_block``.
-    dataset : str
+        Name of the module.
     first, last : int
         Splits.
-    grid : dict
-        As ``cells`` of the experiment takes it.
     log, data : str
         Paths of the log and of the standard file.
+    dataset, grid
+        See `run_block`.
     kept : sequence of dict
-        Earlier records (`papers.core.checkpoint`).
+        Earlier records.
     """
     from papers.data import standard
 
+    module, splits = import_module(experiment), range(first, last + 1)
     standard_set = standard.read_standard(data) if data else None
-    fitted = import_module(experiment).run_block(dataset, range(first, last + 1), grid, standard_set, kept)
-    return import_module(REGRESSION).narrate(fitted, log)
+    return regression.narrate(run_block(module, dataset, splits, grid, standard_set, kept), log)
+
+
+def run_block(
+    experiment: ModuleType,
+    dataset: str,
+    splits: Iterable[int],
+    grid: Config,
+    standard_set: Dataset | None = None,
+    earlier: Iterable[dict[str, Any]] = (),
+) -> Iterator[dict[str, Any]]:
+    """Yield the records of a grid of fits on some splits.
+
+    Parameters
+    ----------
+    experiment : module
+        `regression` or `classification`.
+    dataset : str
+        One of ``experiment.datasets()``.
+    splits : iterable of int
+    grid : dict
+        As ``experiment.cells`` takes it, with the ``protocol``.
+    standard_set : Dataset, optional
+        The data; made-up ones are drawn.
+    earlier : iterable of dict
+        Records (`papers.core.checkpoint`), which are not repeated.
+    """
+    protocol = grid["protocol"]
+    by_cell = {tuple(record[name] for name in experiment.NAMES): record for record in earlier}
+    for split in splits:
+        split_data = experiment.parts_of(dataset, split, standard_set)
+        for cell in experiment.cells(grid):
+            record = by_cell.get((dataset, protocol, split, *cell))
+            yield record or experiment.run_cell(split_data, dataset, split, *cell, protocol=protocol)
 
 
 def _toy(config: Config) -> Iterator[Job]:
@@ -181,7 +171,7 @@ def _toy(config: Config) -> Iterator[Job]:
             "pep_exact",
             f"{__name__}:exact",
             {"first": first, "last": last, "sizes": sizes},
-            (TOY,),
+            (toy.__name__,),
             keys=(Slice(studies.TOY, {"split": range(first, last + 1), "n_train": sizes}),),
             part="PEP toy",
             fits=2 * len(sizes) * (last - first + 1),
@@ -190,7 +180,7 @@ def _toy(config: Config) -> Iterator[Job]:
 
 def exact(first: int, last: int, sizes: Sequence[int], log: str) -> Iterator[dict[str, Any]]:
     """Return the rows of a block of made-up sets."""
-    return import_module(TOY).study(range(first, last + 1), sizes)
+    return toy.study(range(first, last + 1), sizes)
 
 
 def _digits(config: Config) -> Iterator[Job]:
@@ -209,7 +199,7 @@ def _training(alpha: float, m: int, seed: int, steps: int) -> Job:
         "pep_digits",
         f"{__name__}:training",
         settings,
-        (DIGITS, VB),
+        (digits.__name__, VB),
         {"raw": tuple(f"data/raw/{file['path']}" for file in mnist.raw_files())},
         keys=(Slice(studies.DIGITS, {name: [value] for name, value in settings.items()}),),
         part="digits",
@@ -220,8 +210,7 @@ def training(
     alpha: float, m: int, seed: int, steps: int, raw: Sequence[str], log: str
 ) -> Iterator[dict[str, Any]]:
     """Return the measurements of one training on the digits from the raw files."""
-    experiment = import_module(DIGITS)
-    return experiment.narrate(experiment.run(mnist.load(), alpha, m, seed, steps), log)
+    return digits.narrate(digits.run(mnist.load(), alpha, m, seed, steps), log)
 
 
 def lacking(job: Job, frame: pd.DataFrame) -> Job:
@@ -238,9 +227,9 @@ def lacking(job: Job, frame: pd.DataFrame) -> Job:
         return job
     p, experiment = job.parameters, import_module(job.parameters["experiment"])
     splits = range(p["first"], p["last"] + 1)
-    there = frame[job.keys[0].mask(frame)]
-    names = ["alpha", "m", *(["start"] if job.kind == "pep_regression" else [])]
-    counted = there.groupby(names)["split"].nunique()
+    recorded = frame[job.keys[0].mask(frame)]
+    names = ["alpha", "m", *(["start"] if experiment is regression else [])]
+    counted = recorded.groupby(names)["split"].nunique()
     missing = [
         cell
         for cell in experiment.cells(p["grid"])
@@ -257,18 +246,15 @@ def lacking(job: Job, frame: pd.DataFrame) -> Job:
     return replace(job, parameters={**p, "grid": grid}, fits=len(splits) * len(experiment.cells(grid)))
 
 
-DATA_SETS = "pep_datasets.md"
-TRAININGS = ("pep_mnist.csv", "pep_mnist.md")
-
-
 def tables(config: Config) -> list[str]:
     """Return names of tables: regressions and classifications under each protocol, and digits."""
-    experiment, stems = import_module(REGRESSION), []
-    for section, plain in (("pep", experiment.DESCRIBED), ("pep_classification", RELEASED)):
-        protocols = [p for grid in config.get(section, {}).values() for p in grid.get("protocols", [plain])]
-        stems += [section + ("" if p == plain else f"_{p}") for p in dict.fromkeys(protocols)]
-    listed = [f"{stem}{name}" for stem in stems for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")]
-    return [*listed, *([DATA_SETS] if stems else []), *(TRAININGS if config.get("mnist") else [])]
+    names: list[str] = []
+    for section, about in (("pep", pages.REGRESSION), ("pep_classification", pages.CLASSIFICATION)):
+        grids = config.get(section, {}).values()
+        for protocol in dict.fromkeys(p for grid in grids for p in grid.get("protocols", [DESCRIBED])):
+            names += pages.names(about.under(protocol))
+    names += [data_sets.NAME] if names else []
+    return [*names, *(digits_results.NAMES if config.get("mnist") else [])]
 
 
 def figures(config: Config) -> list[str]:

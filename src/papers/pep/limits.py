@@ -17,13 +17,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.core import claims, records
-from papers.core.records import Change
+from papers.core import claims
 from papers.core.study import Float, Integer, Study, Text
 from papers.core.verdicts import NO, YES, Block, Inference, Line
 from tilted.inference.engine import infer
@@ -115,9 +113,9 @@ def one_pass(
     return max(relative_difference(sites.tau, tau), relative_difference(sites.nu, tau * y))
 
 
-def relative_difference(ours: float | np.ndarray, theirs: float | np.ndarray) -> float:
+def relative_difference(values: float | np.ndarray, expected: float | np.ndarray) -> float:
     """Return the largest difference in units of the largest expected number."""
-    return float(np.max(np.abs(np.asarray(ours) - theirs)) / np.max(np.abs(theirs)))
+    return float(np.max(np.abs(np.asarray(values) - expected)) / np.max(np.abs(expected)))
 
 
 # The record
@@ -149,11 +147,6 @@ LIMITS = Study(
 )
 """A row is a comparison; ``limit``: FITC, VFE, one pass (F.4) or one pass (full step); ``difference``: the
 largest, relative."""
-
-
-def make(folder: Path) -> dict[str, Change]:
-    """Run the study and save it in a folder of records."""
-    return records.put(folder, {LIMITS: study()}, keep=False)
 
 
 # The verdict

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from papers.pep.scores import predictive
 
@@ -35,21 +35,28 @@ class Counted(NamedTuple):
     total: int
 
 
-def read(folder: Path) -> list[Printed]:
-    """Read the printed shares (`FILE` of a folder), in the paper's order."""
-    return [Printed(*line) for line in _lines(folder / FILE, Printed._fields)]
+class Published(NamedTuple):
+    """The printed shares of experiments and numbers of data sets, in the paper's order."""
+
+    shares: Sequence[Printed]
+    counts: Sequence[Counted]
+
+    def of(self, claim: str) -> list[Printed]:
+        """Return the shares that belong to a claim."""
+        return [line for line in self.shares if line.claim == claim]
 
 
-def read_counts(folder: Path) -> list[Counted]:
-    """Read the printed numbers of data sets (`SETS_FILE` of a folder), in the paper's order."""
-    return [Counted(*line) for line in _lines(folder / SETS_FILE, Counted._fields)]
-
-
-def _lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+def read(folder: Path) -> Published:
+    """Read the printed shares (`FILE`) and numbers of data sets (`SETS_FILE`) of a folder."""
     import pandas as pd
 
-    table = pd.read_csv(path, dtype={"first": "str", "second": "str"})
-    return table[list(columns)].itertuples(index=False)
+    shares, counts = (
+        pd.read_csv(folder / name, dtype={"first": "str", "second": "str"}) for name in (FILE, SETS_FILE)
+    )
+    return Published(
+        [Printed(*row) for row in shares[list(Printed._fields)].itertuples(index=False)],
+        [Counted(*row) for row in counts[list(Counted._fields)].itertuples(index=False)],
+    )
 
 
 def about(fits: pd.DataFrame, printed: Sequence[Printed]) -> list[Printed]:

@@ -25,17 +25,18 @@ refused steps so far.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core import records
 from papers.core.study import Float, Integer, Study, Text, one_test_point, ordered_text, seconds
 from papers.data import classification as class_data
 from papers.data import mnist
 from papers.data import regression as regression_data
-from papers.pep import classification, made_up, regression, toy
+from papers.pep import banana, classification, dense, limits, made_up, regression, toy
 from papers.pep.banana import BANANA, MAP
 from papers.pep.dense import DENSE
 from papers.pep.digits import training as digits
@@ -43,17 +44,18 @@ from papers.pep.limits import LIMITS
 from papers.pep.regression import FAILED, FULL, OK, OUTCOMES, STOPPED
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
 
     import pandas as pd
 
+    from papers.core.records import Change
     from papers.core.study import Row, Source
     from papers.data import Dataset
 
     Line = dict[str, Any]
     Repeat = Callable[[pd.DataFrame, Source], "Pairs"]
     Pairs = Iterator[tuple[Study, Row]]
-    Wrong = Iterable[tuple[pd.Series, str]]
 
 __all__ = [
     "BANANA", "CLASSIFICATION", "DENSE", "DIGITS", "LIMITS", "MAP", "REGRESSION", "STUDIES", "TOY",
@@ -71,26 +73,17 @@ def power(alpha: float | str) -> str:
     return alpha if alpha == FULL else f"{alpha:g}"
 
 
-def _is_power(text: str) -> bool:
-    try:
-        value = float(text)
-    except ValueError:
-        return False
-    return 0 <= value <= 1 and f"{value:g}" == text
-
-
 def _powers(column: pd.Series) -> pd.Series:
     return column.map(lambda text: 2.0 if text == FULL else float(text))
 
 
-def _ends(frame: pd.DataFrame, scores: Iterable[str], outcomes: Iterable[str] = OUTCOMES) -> Wrong:
+def _ends(frame: pd.DataFrame, scores: Iterable[str]) -> Iterable[tuple[pd.Series, str]]:
     """Return the rules about how fits ended."""
     has_scores = np.isfinite(frame[list(scores)].astype(float)).all(axis=1)
     return (
-        (~frame["outcome"].isin(outcomes), "unknown outcome"),
+        (~frame["outcome"].isin(OUTCOMES), "unknown outcome"),
         (has_scores == (frame["outcome"] == FAILED), "scores do not agree with the outcome"),
         ((frame["message"] == "") != (frame["outcome"] == OK), "message does not agree with the outcome"),
-        (~(frame["seconds"] >= 0), "no processor time"),
     )
 
 
@@ -107,28 +100,22 @@ def _classification_set(name: str, protocol: str, mirror: str | None) -> Dataset
     return None if name == classification.MADE_UP else class_data.load(name, protocol, mirror=mirror)
 
 
-def _regression_again(line: Line, mirror: str | None) -> Line:
-    name, split = line["dataset"], line["split"]
-    data = regression.parts_of(name, split, _regression_set(name, mirror))
-    alpha = FULL if line["alpha"] == FULL else float(line["alpha"])
-    chosen = {"start": line["start"], "protocol": line["protocol"]}
-    return line_of(regression.run_cell(data, name, split, alpha, line["m"], **chosen))
+def _repeat_regressions(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat fits from scratch."""
+    names = ["dataset", "split", "alpha", "m", "start", "protocol"]
+    for name, split, power, *settings in rows[names].itertuples(index=False):
+        data = regression.parts_of(name, split, _regression_set(name, source.mirror))
+        alpha = FULL if power == FULL else float(power)
+        yield REGRESSION, line_of(regression.run_cell(data, name, split, alpha, *settings))
 
 
-def _classification_again(line: Line, mirror: str | None) -> Line:
-    name, protocol, split = line["dataset"], line["protocol"], line["split"]
-    data = classification.parts_of(name, split, _classification_set(name, protocol, mirror))
-    return line_of(classification.run_cell(data, protocol, name, split, float(line["alpha"]), line["m"]))
-
-
-def _each(study: Callable[[], Study], repeat: Callable[[Line, str | None], Line]) -> Repeat:
-    """Return the function that repeats rows of a study one by one, from scratch."""
-
-    def repeated(rows: pd.DataFrame, source: Source) -> Pairs:
-        for line in rows.to_dict("records"):
-            yield study(), repeat(line, source.mirror)
-
-    return repeated
+def _repeat_classifications(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat fits from scratch."""
+    names = ["dataset", "split", "alpha", "m", "protocol"]
+    for name, split, power, m, protocol in rows[names].itertuples(index=False):
+        data = classification.parts_of(name, split, _classification_set(name, protocol, source.mirror))
+        fit = classification.run_cell(data, name, split, float(power), m, protocol)
+        yield CLASSIFICATION, line_of(fit)
 
 
 def _fits(
@@ -140,19 +127,6 @@ def _fits(
     todays: Callable[[Mapping[str, Any]], str] | None = None,
 ) -> Study:
     """Return a study of fits; studies differ in the columns of their conditions and in their scores."""
-
-    def checks(frame: pd.DataFrame) -> Wrong:
-        failed, full = frame["outcome"] == FAILED, frame["alpha"] == FULL
-        return (
-            (~frame["dataset"].isin(experiment.datasets()), "unknown data set"),
-            *((~frame[name].isin(allowed), f"unknown {name}") for name, allowed in variants.items()),
-            (~full & ~frame["alpha"].map(_is_power).astype(bool), "alpha is no power from 0 to 1"),
-            ((frame["m"] == 0) != full, "m does not agree with alpha"),
-            ((frame["m"] < 0) | (frame["m"] > frame["n_train"]), "m is no number of pseudo-points"),
-            *_ends(frame, scores),
-            (frame[list(scores)].notna().any(axis=1) & failed, "a failed fit with scores"),
-        )
-
     return Study(
         file,
         {
@@ -172,7 +146,7 @@ def _fits(
         key=("dataset", "alpha", "m", *variants, "split"),
         order=("dataset", *variants, "m", "alpha", "split"),
         group=("protocol", "dataset", "alpha"),
-        checks=checks,
+        checks=partial(_ends, scores=tuple(scores)),
         kind=lambda row: "chaotic" if row["outcome"] == STOPPED else "optimum",
         objective="-nlml",
         protocol=todays,
@@ -187,14 +161,14 @@ NLML, SCORE = Float(12, tolerance=0.01), Float(10, tolerance=1e-3)
 REGRESSION: Study = _fits(
     "pep/regression.csv.gz",
     regression,
-    _each(lambda: REGRESSION, _regression_again),
+    _repeat_regressions,
     {"start": tuple(regression.STARTS), "protocol": tuple(regression.SEARCHES)},
     {"nlml": NLML, "smse": SCORE, "smll": SCORE},
 )
 CLASSIFICATION: Study = _fits(
     "pep/classification.csv.gz",
     classification,
-    _each(lambda: CLASSIFICATION, _classification_again),
+    _repeat_classifications,
     {"protocol": class_data.PROTOCOLS},
     {"nlml": NLML, "error": Float(10, tolerance=one_test_point, share=True), "nll": SCORE},
     classification.todays,
@@ -204,17 +178,10 @@ CLASSIFICATION: Study = _fits(
 # Exact regressions
 
 
-def _toy_again(line: Line, mirror: str | None) -> Line:
-    return toy.fit(toy.problem(line["split"], line["n_train"]), line["split"], line["hyperparameters"])
-
-
-def _toy_rules(frame: pd.DataFrame) -> Wrong:
-    is_known = frame["hyperparameters"].isin([toy.TRUE, toy.LEARNED])
-    return (
-        (frame["dataset"] != made_up.SYNTHETIC, "unknown data set"),
-        (~is_known, "hyperparameters are neither true nor learned"),
-        *_ends(frame, toy.SCORES),
-    )
+def _repeat_toy(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat exact regressions from scratch."""
+    for split, n, hyperparameters in rows[["split", "n_train", "hyperparameters"]].itertuples(index=False):
+        yield TOY, toy.fit(toy.problem(split, n), split, hyperparameters)
 
 
 TOY: Study = Study(
@@ -236,11 +203,11 @@ TOY: Study = Study(
     key=("dataset", "split", "n_train", "hyperparameters"),
     order=("split", "n_train", "hyperparameters"),
     group=("dataset", "n_train", "hyperparameters"),
-    checks=_toy_rules,
+    checks=partial(_ends, scores=toy.SCORES),
     kind="optimum",
     objective="-nlml",
     together=("dataset", "split"),
-    repeat=_each(lambda: TOY, _toy_again),
+    repeat=_repeat_toy,
 )
 
 
@@ -256,27 +223,10 @@ def _repeat_digits(rows: pd.DataFrame, source: Source) -> Pairs:
     """Repeat trainings, each once and as far as needed."""
     for (alpha, m, seed, steps), of_training in rows.groupby(["alpha", "m", "seed", "steps"]):
         measurements = digits.run(_images(source.mirror), alpha, int(m), int(seed), int(steps))
-        for line in _until(measurements, of_training["step"].max()):
+        for line in measurements:
             yield DIGITS, line
-
-
-def _until(measurements: Iterable[Line], last: int) -> Iterator[Line]:
-    """Yield the measurements up to a step, without the text about failures."""
-    for line in measurements:
-        yield {name: value for name, value in line.items() if name != "message"}
-        if line["step"] >= last:
-            return
-
-
-def _digits_rules(frame: pd.DataFrame) -> Wrong:
-    several = frame.groupby(list(digits.RUN))["steps"].transform("nunique") > 1
-    return (
-        (frame["dataset"] != mnist.NAME, "unknown data set"),
-        (~frame["alpha"].between(0, 1), "alpha is no power from 0 to 1"),
-        *_ends(frame, ("error", "log_likelihood"), (OK, FAILED)),
-        (~frame["step"].between(0, frame["steps"]), "a step beyond the last"),
-        (several, "lines of several trainings mixed"),
-    )
+            if line["step"] >= of_training["step"].max():
+                break
 
 
 DIGITS = Study(
@@ -297,7 +247,7 @@ DIGITS = Study(
     unit=digits.RUN,
     progress="step",
     group=("dataset", "m", "alpha"),
-    checks=_digits_rules,
+    checks=partial(_ends, scores=("error", "log_likelihood")),
     together=digits.RUN,
     repeat=_repeat_digits,
 )
@@ -306,6 +256,19 @@ DIGITS = Study(
 # All of them
 
 STUDIES = (REGRESSION, CLASSIFICATION, TOY, DIGITS, LIMITS, DENSE, BANANA, MAP)
+
+SMALL: dict[str, Callable[[str | None], Mapping[Study, Iterable[Line]]]] = {
+    "limits": lambda mirror: {LIMITS: limits.study()},
+    "dense": lambda mirror: {DENSE: dense.study(dense.load(mirror))},
+    "banana": lambda mirror: banana.study(),
+}
+"""Study that no job makes -> function of a mirror of raw data that runs it."""
+
+
+def make(name: str, folder: str | Path, mirror: str | None = None) -> dict[str, Change]:
+    """Run one of `SMALL` and write its rows into a folder of records."""
+    return records.put(folder, SMALL[name](mirror), keep=False)
+
 
 ROWS_OF = {
     "fits/pep": lambda record: [(REGRESSION, line_of(record))],

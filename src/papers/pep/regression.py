@@ -131,36 +131,6 @@ def check(grid: dict[str, Any], sizes_of: Callable[[str], tuple[int, int]] = siz
             raise ValueError(f"{max(grid['m'])} pseudo-points for the {points} training points of {name}")
 
 
-def run_block(
-    name: str,
-    splits: Iterable[int],
-    grid: dict[str, Any],
-    dataset: Dataset | None = None,
-    kept: Iterable[dict[str, Any]] = (),
-) -> Iterator[dict[str, Any]]:
-    """Yield the records of the `cells` of a block of splits.
-
-    Parameters
-    ----------
-    name : str
-        One of ``datasets()``.
-    splits : iterable of int
-    grid : dict
-        See `cells`; and the ``protocol``.
-    dataset : Dataset, optional
-        The data; the made-up ones are drawn.
-    kept : iterable of dict
-        Earlier records; those of the block are not repeated.
-    """
-    protocol = grid["protocol"]
-    by_cell = {tuple(record[name] for name in NAMES): record for record in kept}
-    for split in splits:
-        split_data = parts_of(name, split, dataset)
-        for alpha, m, start in cells(grid):
-            before = by_cell.get((name, protocol, split, alpha, m, start))
-            yield before or run_cell(split_data, name, split, alpha, m, start=start, protocol=protocol)
-
-
 def parts_of(name: str, split: int, dataset: Dataset | None) -> Parts:
     """Return X_train, X_test, y_train, y_test of a split of a data set, or of a made-up set in halves."""
     if name != SYNTHETIC:
@@ -223,20 +193,20 @@ def centres(X: np.ndarray, m: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def run_cell(
-    parts: Parts,
+    split_data: Parts,
     dataset: str,
     split: int,
     alpha: float | str,
     m: int,
-    search: Search | None = None,
     start: str = DEFAULT,
     protocol: str = DESCRIBED,
+    search: Search | None = None,
 ) -> dict[str, Any]:
     """Fit and test one split.
 
     Parameters
     ----------
-    parts : tuple of arrays
+    split_data : tuple of arrays
         X_train [N, D], X_test [N*, D], y_train, y_test, not standardised.
     dataset, split : str, int
         For the record; the split seeds the choice of the first pseudo-inputs.
@@ -244,12 +214,12 @@ def run_cell(
         The power; "full" is exact regression.
     m : int
         Number of pseudo-points; ignored by exact regression.
-    search : Search, optional
-        Default: that of the protocol (`SEARCHES`).
     start : str
         One of `STARTS`.
     protocol : str
         One of `SEARCHES`.
+    search : Search, optional
+        Default: that of the protocol.
 
     Returns
     -------
@@ -259,13 +229,10 @@ def run_cell(
     Raises
     ------
     ValueError
-        For more pseudo-points than training points, a power outside [0, 1], or an unknown start or protocol.
+        For more pseudo-points than training points, or a power outside [0, 1].
     """
-    for label, name, choices in (("start", start, STARTS), ("protocol", protocol, SEARCHES)):
-        if name not in choices:
-            raise ValueError(f"unknown {label} '{name}'; known: {', '.join(choices)}")
     at = STARTS[start]
-    X, Xs, y, ys = standardise(*parts)
+    X, Xs, y, ys = standardise(*split_data)
     kernel = SquaredExponential(VARIANCE, (at.stretch * float(np.sqrt(X.shape[1])),) * X.shape[1])
     Z = pseudo_inputs(X, 0 if alpha == FULL else m, split, at)
     problem: Regression | FullRegression = (

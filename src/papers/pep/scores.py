@@ -157,7 +157,7 @@ def coverage(fits: pd.DataFrame) -> str:
     powers = alphas(runs)
     n_absent = len(powers) * sum(len(splits[name]) * len(sizes[name]) for name in groups) - len(runs)
     n_stopped, n_failed = (int((runs["outcome"] == outcome).sum()) for outcome in (STOPPED, FAILED))
-    grid = [_sets(splits), f"α {', '.join(powers)}", _alike(sizes, "M", _listed)]
+    grid = [_sets(splits), f"α {', '.join(powers)}", _by_value(sizes, "M", _listed)]
     protocols = sorted(set(runs["protocol"]) - {DESCRIBED})
     grid = [", ".join(protocols), *grid] if protocols else grid
     counts = [counted(len(runs), "fit")]
@@ -175,17 +175,17 @@ def _sets(splits: dict[str, tuple[int, ...]]) -> str:
     if list(splits) == [SYNTHETIC]:
         n = len(splits[SYNTHETIC])
         return f"{n} synthetic {'set' if n == 1 else 'sets'}"
-    return f"{counted(len(splits), 'set')}, {_alike(splits, 'splits', spans)}"
+    return f"{counted(len(splits), 'set')}, {_by_value(splits, 'splits', spans)}"
 
 
-def _alike(numbers: dict[str, tuple[int, ...]], what: str, shown: Callable[[tuple[int, ...]], str]) -> str:
-    """Return the text ``what`` 0-4 if all data sets have the same, else each group by name."""
+def _by_value(numbers: dict[str, tuple[int, ...]], noun: str, form: Callable[[tuple[int, ...]], str]) -> str:
+    """Return the text ``noun`` 0-4 if all data sets have the same, else each group by name."""
     groups: dict[tuple[int, ...], list[str]] = {}
     for name, values_of_set in numbers.items():
         groups.setdefault(values_of_set, []).append(name_of(name))
     if len(groups) == 1:
-        return f"{what} {shown(next(iter(groups)))}"
-    return f"{what} " + ", ".join(f"{shown(group)} ({', '.join(names)})" for group, names in groups.items())
+        return f"{noun} {form(next(iter(groups)))}"
+    return f"{noun} " + ", ".join(f"{form(group)} ({', '.join(names)})" for group, names in groups.items())
 
 
 def _listed(numbers: tuple[int, ...]) -> str:

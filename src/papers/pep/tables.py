@@ -74,7 +74,7 @@ def write(
     fits: pd.DataFrame,
     printed: Sequence[Printed],
     folder: str | Path,
-    made: Sequence[str] = (),
+    origin: Sequence[str] = (),
     about: About = REGRESSION,
     more: Sequence[str] = (),
 ) -> None:
@@ -86,7 +86,7 @@ def write(
         `scores.compared`.
     printed : sequence of Printed
     folder : str or Path
-    made : sequence of str
+    origin : sequence of str
         Lines about the origin of the fits (`provenance.note`).
     about : About
         Title, introduction and file names.
@@ -99,7 +99,7 @@ def write(
         write_csv(path, table)
     content = markdown(fits, *tables, printed, about)
     content += "\n".join(["", *more]) if more else ""
-    content += "\n".join(["", "## Provenance", "", *made, ""]) if made else ""
+    content += "\n".join(["", "## Provenance", "", *origin, ""]) if origin else ""
     write_text(page, content)
 
 
@@ -196,12 +196,12 @@ def published_wins(won: pd.DataFrame, printed: Sequence[Printed]) -> Grid:
     for line in printed:
         share = "no clear winner" if math.isnan(line.percent) else f"{line.percent:g} %"
         key = (line.score, line.first, line.second)
-        measured = _ours(table.loc[key]) if key in table.index else ["not run", *[""] * 7]
+        measured = _measured(table.loc[key]) if key in table.index else ["not run", *[""] * 7]
         cells.append((line.score, label(line.first), label(line.second), share, *measured))
     return header, "lllrrrrrrrrr", cells
 
 
-def _ours(line: pd.Series) -> list[str]:
+def _measured(line: pd.Series) -> list[str]:
     return [
         _percent(line["share"]),
         _range(line["low"], line["high"]),
@@ -266,9 +266,9 @@ def stopped_table(of_set: pd.DataFrame) -> Grid:
     return _by_size(of_set, lambda line: f"{line['n_stopped']} of {line['n']}")
 
 
-def _by_size(of_set: pd.DataFrame, shown: Callable[[dict[str, Any]], str]) -> Grid:
+def _by_size(of_set: pd.DataFrame, cell_of: Callable[[dict[str, Any]], str]) -> Grid:
     """Return header, alignment and cells: a row for each M, a column for each power and for the full GP."""
-    cells = {(line["m"], line["alpha"]): shown(line) for line in of_set.to_dict("records")}
+    cells = {(line["m"], line["alpha"]): cell_of(line) for line in of_set.to_dict("records")}
     columns = list(dict.fromkeys(of_set["alpha"]))
     counts = of_set[of_set["alpha"] != FULL].groupby("m")["n"].agg(["min", "max"])
     rows = [

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,7 @@ from papers.core import metrics, style
 from papers.core.comparisons import estimate
 from papers.core.grid import counted, grid
 from papers.pep import made_up, regression
-from papers.pep.figures import looks
+from papers.pep.figures import Figure, looks
 from papers.pep.regression import FAILED, STOPPED
 from tilted.inference.result import Status
 from tilted.kernels.squared_exponential import SquaredExponential
@@ -172,11 +173,11 @@ def coverage(frame: pd.DataFrame) -> str:
     return f"{sets}; {points}; {counted(len(frame), 'fit')}{stopped}, {n_failed} failed"
 
 
-def section(frame: pd.DataFrame, made: Sequence[str]) -> list[str]:
+def section(frame: pd.DataFrame, origin: Sequence[str]) -> list[str]:
     """Return Markdown: the comparison, the table, and the record's origin (`provenance.note`)."""
     cells = [_cells(frame, n, score) for n in sizes(frame) for score in NAMES]
     lines = [f"## {HEADING}", "", *LEGEND.splitlines(), "", f"Coverage: {coverage(frame)}.", ""]
-    return [*lines, *grid(HEADER, "rlrrrrrrr", cells), "", *made, ""]
+    return [*lines, *grid(HEADER, "rlrrrrrrr", cells), "", *origin, ""]
 
 
 def _cells(frame: pd.DataFrame, n: int, score: str) -> Sequence[str]:
@@ -203,25 +204,6 @@ def _range(low: float, high: float, form: str) -> str:
 
 # The figures
 
-FIGURES = {"figure9": 500, "figure10": 1000}
-"""Figure of errors on the training and the test part -> its number of training points."""
-
-CAPTIONS = {
-    "figure8": (
-        "Exact regression on the synthetic sets with the hyperparameters they were drawn with and with those "
-        "of largest evidence: NLML of the training part, mean squared error and mean log loss on the test "
-        "part. A dot is a set; on the dashed lines both are equal. Below: their differences."
-    ),
-    "figure9": (
-        "Exact regression with 500 training points: mean squared error and mean log loss (minus the mean "
-        "log-likelihood) of noisy targets on the training and on the test part of every synthetic set, with "
-        "learned (dots) and with true hyperparameters (dashes). Dashed line: of the noise alone."
-    ),
-    "figure10": (
-        "The same as figure 9 with 1000 training points: the 500 and 500 more of the same function. The test "
-        "points are the same."
-    ),
-}
 AGAINST = {
     "nlml": ("NLML a training point (nats)", " (nats, all points)"),
     "mse_test": ("test mean squared error", ""),
@@ -242,19 +224,11 @@ DASH: dict[str, Any] = {"linestyle": "", "marker": "_", "markersize": 6.0, "mark
 ROOM = 0.06
 
 
-def draw(frame: pd.DataFrame, folder: Path) -> None:
-    """Draw the figures for which there are numbers."""
-    present = [n for n in sizes(frame) if len(pairs(frame, n, "nlml").dropna())]
-    if not present:
-        return
-    true_against_learned(frame[frame["n_train"].isin(present)], folder / "figure8")
-    for name, n in FIGURES.items():
-        if n in present:
-            train_and_test(frame, n, folder / name)
-
-
 def true_against_learned(frame: pd.DataFrame, stem: Path) -> None:
     """Draw figure 8: NLML a training point, test squared error and log loss; below, their differences."""
+    frame = frame[frame["n_train"].isin(_with_numbers(frame))]
+    if frame.empty:
+        return
     kinds = dict(zip(sizes(frame), style.CYCLE, strict=False))
     with style.drawing(stem, (6.9, 4.7)) as figure:
         panels = figure.subplots(2, len(AGAINST), height_ratios=(1.0, 0.5))
@@ -293,8 +267,15 @@ def _against(
     above.set_title(heading)
 
 
-def train_and_test(frame: pd.DataFrame, n: int, stem: Path) -> None:
+def _with_numbers(frame: pd.DataFrame) -> list[int]:
+    """Return the numbers of training points with a set that has both fits."""
+    return [n for n in sizes(frame) if len(pairs(frame, n, "nlml").dropna())]
+
+
+def train_and_test(frame: pd.DataFrame, stem: Path, n: int) -> None:
     """Draw figures 9 and 10: training and test errors of every set, in order of the test error."""
+    if n not in _with_numbers(frame):
+        return
     of_size = frame[frame["n_train"] == n]
     fits = of_size[of_size["nlml"].notna()].set_index("split")
     learned, true = (fits[fits["hyperparameters"] == name] for name in (LEARNED, TRUE))
@@ -332,3 +313,24 @@ def _handles(labels: dict[str, tuple[str, str]]) -> list[Line2D]:
         style.line(label, color=colour, **(DASH if marker == "_" else dot | {"marker": marker}))
         for label, (colour, marker) in labels.items()
     ]
+
+
+FIGURES = {
+    "figure8": Figure(
+        true_against_learned,
+        "Exact regression on the synthetic sets with the hyperparameters they were drawn with and with those "
+        "of largest evidence: NLML of the training part, mean squared error and mean log loss on the test "
+        "part. A dot is a set; on the dashed lines both are equal. Below: their differences.",
+    ),
+    "figure9": Figure(
+        partial(train_and_test, n=500),
+        "Exact regression with 500 training points: mean squared error and mean log loss (minus the mean "
+        "log-likelihood) of noisy targets on the training and on the test part of every synthetic set, with "
+        "learned (dots) and with true hyperparameters (dashes). Dashed line: of the noise alone.",
+    ),
+    "figure10": Figure(
+        partial(train_and_test, n=1000),
+        "The same as figure 9 with 1000 training points: the 500 and 500 more of the same function. The test "
+        "points are the same.",
+    ),
+}

@@ -12,22 +12,41 @@ to (37), applied to the draws' own moments, which an EP without any error would 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from papers.core.study import Column, Flag, Float, Integer, Study, Text
 from tilted.bayesopt import acquisition, boundary, nfcpd, optima, rejection, surrogate
 from tilted.bayesopt.joint import of_constraint
 from tilted.kernels.squared_exponential import SquaredExponential
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from papers.core.study import Row, Source
+
 STATUS = ("converged", "iterations", "halvings", "negative_sites")
-COLUMNS = tuple(
-    "family problem dimension constraints points noise lengthscale draws kept compared converged iterations "
-    "halvings negative_sites mean_error sd_error worst_function worst_distance within mean_error_away "
-    "sd_error_away fewest mean_error_points sd_error_points mean_error_q sd_error_q mean_error_last "
-    "sd_error_last mean_error_exact sd_error_exact acquisition_error acquisition_top "
-    "acquisition_regret".split()
-)
+ERROR = Float(6, tolerance=1e-3)
+"""The tolerance is far below the sampling error of the truth, 0.007 standard deviations."""
+
+COLUMNS: dict[str, Column] = {
+    "family": Text(),
+    **dict.fromkeys(("problem", "dimension", "constraints", "points"), Integer()),
+    **dict.fromkeys(("noise", "lengthscale"), ERROR),
+    **dict.fromkeys(("draws", "kept", "compared"), Integer()),
+    "converged": Flag(),
+    **dict.fromkeys(("iterations", "halvings"), Integer()),
+    "negative_sites": Integer(compared=False),  # the sign of a precision near zero is rounding
+    **dict.fromkeys(("mean_error", "sd_error"), ERROR),
+    "worst_function": Text(),
+    "worst_distance": ERROR,
+    "within": Float(6, tolerance=1e-3, share=True),
+    **dict.fromkeys(("mean_error_away", "sd_error_away"), ERROR),
+    "fewest": Integer(),
+    **{f"{kind}_error_{at}": ERROR for at in ("points", "q", "last", "exact") for kind in ("mean", "sd")},
+    **dict.fromkeys(("acquisition_error", "acquisition_top", "acquisition_regret"), ERROR),
+}
 """``compared``: inputs with enough draws, ``fewest`` the least of their numbers of draws. Errors are the
 largest over them and all functions, of means in standard deviations, of standard deviations relative;
 ``worst_distance`` is the distance from x* in lengthscales of the largest error over its tolerance, ``within``
@@ -38,11 +57,7 @@ the share of moments within both tolerances.
 acquisition function in nats: the largest error, the largest true value, and by how much the truth at its
 maximum falls short of that."""
 
-_PLAIN = ("noise", "lengthscale", "worst_distance", "within")
-NUMBERS = tuple(name for name in COLUMNS if name in _PLAIN or "_error" in name or "acquisition" in name)
 FAMILIES = tuple((dimension, K) for dimension in (1, 2) for K in (1, 2))
-MEASURED = 15
-"""Problems of the jobs whose cost was measured (`papers.plan`)."""
 
 MEAN, SD, AWAY = 0.1, 0.15, 0.25
 """Tolerances in standard deviations, and relative; lengthscales from x*. They are those of the rules (a test
@@ -127,6 +142,24 @@ def compare(problem: Problem, rng: np.random.Generator) -> dict[str, Any]:
         | _steps(ep, truth.before, truth, Xs, enough)
         | _acquired(ep, truth, Xs, enough)
     )
+
+
+def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
+    """Repeat random problems."""
+    for row in rows.to_dict("records"):
+        yield ACCURACY, line_of(row["dimension"], row["constraints"], row["problem"])
+
+
+ACCURACY = Study(
+    "pesc/accuracy.csv",
+    COLUMNS,
+    key=("family", "problem"),
+    order=("family", "problem"),
+    group=("family",),
+    seconds=0.25,
+    repeat=_repeat,
+)
+"""A row is a random problem."""
 
 
 class Errors(NamedTuple):

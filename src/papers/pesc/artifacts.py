@@ -1,4 +1,4 @@
-"""Turn the PESC records into tables, figures and a chapter of the audit."""
+"""The artifacts of the PESC paper: tables, figures and claims, and the rows that each needs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from papers.core import provenance, records
 from papers.core.audit import Written
-from papers.pesc import claims, figures, tables
+from papers.core.slices import Slice
+from papers.pesc import claims, tables
+from papers.pesc.figures import FIGURES
 from papers.pesc.records import ACCURACY, STUDIES
 
 if TYPE_CHECKING:
@@ -15,8 +17,15 @@ if TYPE_CHECKING:
 
     from papers.core.verdicts import Finding
 
-FIGURES = "pesc"
-TABLES = tables.NAMES
+CAPTIONS = {name: figure.caption for name, figure in FIGURES.items()}
+
+CLAIMS = dict.fromkeys(claims.CLAIMS, (Slice(ACCURACY),))
+"""Claim -> the rows that it needs."""
+
+
+def figure(name: str) -> tuple[Slice, ...]:
+    """Return the rows that a figure needs."""
+    return (Slice(FIGURES[name].study),)
 
 
 def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | Path) -> Written:
@@ -31,15 +40,18 @@ def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | P
     frames = {study: records.load(study, folder) for study in STUDIES}
     if all(frame.empty for frame in frames.values()):
         return Written([], [])
-    notes, loud = provenance.of(frames, folder)
+    notes, warnings = provenance.of(frames, folder)
     tables.write(frames, tables_folder, notes)
-    figures.write(frames, Path(figures_folder, FIGURES))
-    return Written([claims.chapter(frames[ACCURACY], notes[ACCURACY])], loud)
+    for name in FIGURES:
+        draw(name, folder, figures_folder)
+    return Written([claims.chapter(frames[ACCURACY], notes[ACCURACY])], warnings)
 
 
-def draw(name: str, folder: Path, figures_folder: Path) -> None:
-    """Draw one figure, and the other with it."""
-    figures.write({study: records.load(study, folder) for study in STUDIES}, figures_folder / FIGURES)
+def draw(name: str, folder: str | Path, figures_folder: str | Path) -> None:
+    """Draw one figure, if there are rows of its study."""
+    rows = records.load(FIGURES[name].study, folder)
+    if len(rows):
+        FIGURES[name].draw(rows, Path(figures_folder, "pesc", name))
 
 
 def findings(folder: str | Path, published_folder: Path, names: Collection[str]) -> list[Finding]:

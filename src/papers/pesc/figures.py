@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,31 +20,6 @@ if TYPE_CHECKING:
 
 FLOOR = 1e-5
 """Gaps below this are drawn here: the model's optimum is no better known."""
-
-CAPTIONS = {
-    "accuracy": (
-        "EP's predictive distributions given the constrained minimum against rejection sampling: the largest "
-        "error of a mean or standard deviation of each random problem, over its tolerance (above 1: "
-        "outside). Left: against the distance from x* of the worst input. Right: against the error of the "
-        "last factor (35-37) alone, on the exact moments before it (below 0.01 drawn there); on the diagonal "
-        "it is all of the error."
-    ),
-    "regret": (
-        "Objective at the recommended place minus the constrained minimum against evaluations: median over "
-        f"repeats, quartiles shaded; dashed: the best feasible observation, median. Gaps below {FLOOR:g} are "
-        "drawn there. Where a line is absent, half of the repeats have no feasible place or observation."
-    ),
-}
-
-
-def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path) -> list[Path]:
-    """Draw figures of the available records; return the PNG files, which have PDF files next to them."""
-    drawn = []
-    for study, name, draw in ((ACCURACY, "accuracy", accuracy), (REGRET, "regret", searches)):
-        if len(frames[study]):
-            draw(frames[study], Path(folder, name))
-            drawn.append(Path(folder, f"{name}.png"))
-    return drawn
 
 
 def accuracy(lines: pd.DataFrame, stem: Path) -> None:
@@ -102,3 +77,31 @@ def searches(lines: pd.DataFrame, stem: Path) -> None:
 def _drawn(gaps: pd.Series) -> pd.Series:
     """Return the drawn gaps: none that is infinite, none below `FLOOR`."""
     return np.clip(gaps.replace(np.inf, np.nan), FLOOR, None)
+
+
+class Figure(NamedTuple):
+    """A figure: the study whose rows it shows, the function that draws them to a path stem, its caption."""
+
+    study: Study
+    draw: Callable[[pd.DataFrame, Path], None]
+    caption: str
+
+
+FIGURES = {
+    "accuracy": Figure(
+        ACCURACY,
+        accuracy,
+        "EP's predictive distributions given the constrained minimum against rejection sampling: the largest "
+        "error of a mean or standard deviation of each random problem, over its tolerance (above 1: "
+        "outside). Left: against the distance from x* of the worst input. Right: against the error of the "
+        "last factor (35-37) alone, on the exact moments before it (below 0.01 drawn there); on the diagonal "
+        "it is all of the error.",
+    ),
+    "regret": Figure(
+        REGRET,
+        searches,
+        "Objective at the recommended place minus the constrained minimum against evaluations: median over "
+        f"repeats, quartiles shaded; dashed: the best feasible observation, median. Gaps below {FLOOR:g} are "
+        "drawn there. Where a line is absent, half of the repeats have no feasible place or observation.",
+    ),
+}

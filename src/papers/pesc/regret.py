@@ -9,18 +9,20 @@ noise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 
+from papers.core.study import Flag, Float, Integer, Study, ordered_text
 from tilted.bayesopt import loop, optima, surrogate
 from tilted.bayesopt.rules import Settings
 from tilted.kernels.squared_exponential import SquaredExponential
 
-COLUMNS = ("problem", "repeat", "rule", "evaluations", "observed_gap", "recommended_gap", "confident")
-"""Values after ``evaluations``: the best feasible value observed minus the minimum, and the objective at the
-recommended place minus the minimum; empty where no observation, or not the place, is feasible."""
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from papers.core.study import Kind, Row, Source
 
 RULES = ("pesc", "improvement", "random")
 CHAOTIC, INITIAL = "pesc", 5
@@ -39,7 +41,7 @@ class Problem(NamedTuple):
     minimum: float
 
 
-class Kind(NamedTuple):
+class Family(NamedTuple):
     """A family of problems: a function from a repeat's number to its problem, and the length of a search."""
 
     make: Callable[[int], Problem]
@@ -79,7 +81,7 @@ def gp(repeat: int) -> Problem:
     raise RuntimeError("no draw with a feasible region")
 
 
-PROBLEMS = {"gramacy": Kind(gramacy, 50), "gp": Kind(gp, 40)}
+PROBLEMS = {"gramacy": Family(gramacy, 50), "gp": Family(gp, 40)}
 
 
 def _solved(objective: loop.Function, constraints: Sequence[loop.Function]) -> Problem:
@@ -98,7 +100,7 @@ def _solved(objective: loop.Function, constraints: Sequence[loop.Function]) -> P
 
 
 def lines(name: str, repeat: int, evaluations: int) -> Iterator[dict[str, Any]]:
-    """Yield rows with `COLUMNS` of one problem, searched by every rule for a number of evaluations."""
+    """Yield rows of `REGRET` of one problem, searched by every rule for a number of evaluations."""
     problem, looks = PROBLEMS[name].make(repeat), range(EVERY, evaluations + 1, EVERY)
     for rule in RULES:
         for look in searched(problem, rule, repeat, looks, Settings()):
@@ -122,3 +124,45 @@ def searched(
             "recommended_gap": float(objective(place)) - minimum if holds else None,
             "confident": confident,
         }
+
+
+def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
+    """Repeat searches, each once, and yield the recorded numbers of evaluations."""
+    for (name, repeat, rule), of_search in rows.groupby(["problem", "repeat", "rule"], sort=False):
+        looks = sorted(of_search["evaluations"].tolist())
+        problem = PROBLEMS[name].make(repeat)
+        for look in searched(problem, rule, repeat, looks, Settings()):
+            yield REGRET, {"problem": name, "repeat": repeat, "rule": rule, **look}
+
+
+def _kind(row: Row) -> Kind:
+    return "chaotic" if row["rule"] == CHAOTIC and row["evaluations"] > INITIAL else "exact"
+
+
+GAP = Float(6, tolerance=1e-3)
+"""Gaps are read on a logarithmic scale from 1e-5 to 1."""
+
+REGRET = Study(
+    "pesc/regret.csv",
+    {
+        "problem": ordered_text(tuple(PROBLEMS)),
+        "repeat": Integer(),
+        "rule": ordered_text(RULES),
+        "evaluations": Integer(),
+        "observed_gap": GAP,
+        "recommended_gap": GAP,
+        "confident": Flag(),
+    },
+    key=("problem", "repeat", "rule", "evaluations"),
+    order=("problem", "repeat", "rule", "evaluations"),
+    unit=("problem", "repeat", "rule"),
+    progress="evaluations",
+    group=("problem", "rule"),
+    kind=_kind,
+    together=("problem", "repeat"),
+    seconds=0.6,
+    repeat=_repeat,
+)
+"""A row is one search after ``evaluations``: the best feasible value observed minus the minimum, and the
+objective at the recommended place minus the minimum; empty where no observation, or not the place, is
+feasible."""

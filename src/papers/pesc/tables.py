@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from papers.core import render
 from papers.core.grid import grid
+from papers.core.render import Column, text
 from papers.core.store import write_csv, write_text
 from papers.pesc import records
 from papers.pesc.accuracy import AWAY, MEAN, SD
@@ -19,10 +21,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from papers.core.grid import Grid
     from papers.core.study import Study
-
-    Cells = tuple[list[str], str, list[list[str]]]
-    """Header, alignment and rows."""
 
 TITLE = "Predictive entropy search with constraints"
 ACCURACY = f"""\
@@ -45,11 +45,10 @@ Objective minus the constrained minimum after so many evaluations, median [quart
 place the model recommends, and the best feasible observation. A recommended place that is not feasible, and
 no feasible observation, count as infinite."""
 SOLVED = 1e-2
+SAME = 1e-9
 RULES = {"pesc": "PESC", "improvement": "expected improvement", "random": "random"}
 PROBLEMS = {"gramacy": "Toy of Gramacy et al. 2016, two constraints", "gp": "Drawn from GPs, one constraint"}
 NAMES = ("pesc.md", "pesc_accuracy.csv", "pesc_regret.csv")
-SAME = 1e-9
-
 
 SHARES = {
     "q_within": "_points",
@@ -60,11 +59,6 @@ SHARES = {
     "last_within": "_last",
 }
 """Share of problems within the tolerances -> suffix of the errors."""
-
-HEADER = (
-    "Family|Problems|Converged|q|NFCPD|away from x*|g exact|EP alone|last factor alone|single moments|"
-    "acquisition, error|same maximum"
-).split("|")
 
 
 def accuracy(lines: pd.DataFrame) -> pd.DataFrame:
@@ -103,15 +97,25 @@ def regret(lines: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(summaries)
 
 
-def accuracy_cells(table: pd.DataFrame) -> Cells:
-    """Return the table of accuracy."""
-    rows = []
-    for line in table.to_dict("records"):
-        counts = [str(line[name]) for name in ("family", "problems", "converged")]
-        shares = [f"{100 * line[share]:.0f} %" for share in SHARES]
-        acquisition_shares = [f"{100 * line[name]:.0f} %" for name in ("acquisition_error", "same_maximum")]
-        rows.append([*counts, *shares, f"{100 * line['moments_within']:.1f} %", *acquisition_shares])
-    return HEADER, "l" + 11 * "r", rows
+def _percent(heading: str, name: str, digits: int = 0) -> Column:
+    """Return a column of shares in percent."""
+    return Column(heading, lambda row: f"{100 * getattr(row, name):.{digits}f} %")
+
+
+ACCURACY_COLUMNS = (
+    text("Family", "family"),
+    Column("Problems", "problems"),
+    Column("Converged", "converged"),
+    _percent("q", "q_within"),
+    _percent("NFCPD", "nfcpd_within"),
+    _percent("away from x*", "away_within"),
+    _percent("g exact", "exact_within"),
+    _percent("EP alone", "ep_within"),
+    _percent("last factor alone", "last_within"),
+    _percent("single moments", "moments_within", 1),
+    _percent("acquisition, error", "acquisition_error"),
+    _percent("same maximum", "same_maximum"),
+)
 
 
 CAUSES = ("EP", "last factor", "both", "sum", "too few draws")
@@ -127,7 +131,7 @@ def outside(lines: pd.DataFrame) -> pd.DataFrame:
     return beyond
 
 
-def outside_cells(table: pd.DataFrame) -> Cells:
+def outside_cells(table: pd.DataFrame) -> Grid:
     """Return the table of these problems, a row for each cause."""
     header = "Cause|Problems|worst: f|near x*|NFCPD|EP alone|Last factor alone|g exact|within".split("|")
     rows = []
@@ -148,42 +152,40 @@ def _errors(lines: pd.DataFrame, suffix: str) -> str:
     return "none" if np.isnan(mean) else f"{mean:.2f}, {100 * sd:.0f} %"
 
 
-def regret_cells(table: pd.DataFrame) -> Cells:
-    """Return the table of the gaps, after every tenth evaluation."""
-    header = "Problem|Rule|Evaluations|Recommended|within 1e-2|Observed|within 1e-2".split("|")
-    rows = []
-    for line in table[table["evaluations"] % 10 == 0].to_dict("records"):
-        gaps = [
-            text
-            for kind in ("recommended", "observed")
-            for text in (_gap(line, kind), f"{100 * line[f'{kind}_solved']:.0f} %")
-        ]
-        rows.append([PROBLEMS[line["problem"]], RULES[line["rule"]], str(line["evaluations"]), *gaps])
-    return header, "ll" + 5 * "r", rows
+def _gap(kind: str) -> Column:
+    """Return a column of gaps: median and quartiles."""
+
+    def gap(row: Any) -> str:
+        low, median, high = (f"{getattr(row, f'{kind}_{name}'):.1e}" for name in ("low", "median", "high"))
+        return f"{median} [{low}, {high}]"
+
+    return Column(kind.capitalize(), gap)
 
 
-def _gap(line: dict[str, Any], kind: str) -> str:
-    low, median, high = (_number(line[f"{kind}_{name}"]) for name in ("low", "median", "high"))
-    return f"{median} [{low}, {high}]"
-
-
-def _number(gap: float) -> str:
-    return "inf" if np.isinf(gap) else f"{gap:.1e}"
+REGRET_COLUMNS = (
+    text("Problem", lambda row: PROBLEMS[row.problem]),
+    text("Rule", lambda row: RULES[row.rule]),
+    Column("Evaluations", "evaluations"),
+    _gap("recommended"),
+    _percent("within 1e-2", "recommended_solved"),
+    _gap("observed"),
+    _percent("within 1e-2", "observed_solved"),
+)
 
 
 class Table(NamedTuple):
-    """A study's table: heading, introduction, file, and the function that makes it from the study's rows."""
+    """A study's table: heading, introduction, file, function of the study's rows, and columns of the page."""
 
     heading: str
     introduction: str
     file: str
     summarise: Callable[[pd.DataFrame], pd.DataFrame]
-    cells: Callable[[pd.DataFrame], Cells]
+    columns: Sequence[Column]
 
 
 TABLES = {
-    records.ACCURACY: Table("Accuracy", ACCURACY, NAMES[1], accuracy, accuracy_cells),
-    records.REGRET: Table("Searches", REGRET, NAMES[2], regret, regret_cells),
+    records.ACCURACY: Table("Accuracy", ACCURACY, NAMES[1], accuracy, ACCURACY_COLUMNS),
+    records.REGRET: Table("Searches", REGRET, NAMES[2], regret, REGRET_COLUMNS),
 }
 
 
@@ -191,15 +193,16 @@ def write(
     frames: Mapping[Study, pd.DataFrame], folder: str | Path, notes: Mapping[Study, list[str]]
 ) -> list[Path]:
     """Write `NAMES`, of the available records; ``notes`` are about their status."""
-    text, paths = [f"# {TITLE}", ""], []
+    page, paths = [f"# {TITLE}", ""], []
     for study, table in TABLES.items():
         if frames[study].empty:
             continue
         summary = table.summarise(frames[study])
         paths.append(write_csv(Path(folder, table.file), summary))
-        text += [f"## {table.heading}", "", *table.introduction.splitlines(), ""]
-        text += [*grid(*table.cells(summary)), ""]
+        page += [f"## {table.heading}", "", *table.introduction.splitlines(), ""]
+        rows = summary[summary["evaluations"] % 10 == 0] if study is records.REGRET else summary
+        page += [*render.markdown(table.columns, rows.itertuples()), ""]
         if study is records.ACCURACY:
-            text += [*OUTSIDE.splitlines(), "", *grid(*outside_cells(outside(frames[study]))), ""]
-        text += [*notes[study], ""]
-    return [write_text(Path(folder, NAMES[0]), "\n".join(text).rstrip() + "\n"), *paths]
+            page += [*OUTSIDE.splitlines(), "", *grid(*outside_cells(outside(frames[study]))), ""]
+        page += [*notes[study], ""]
+    return [write_text(Path(folder, NAMES[0]), "\n".join(page).rstrip() + "\n"), *paths]

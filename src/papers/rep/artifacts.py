@@ -1,26 +1,28 @@
-"""Turn the relaxed-EP records into tables, figures and a chapter of the audit."""
+"""The artifacts of the relaxed-EP paper: tables, figures and claims, and the rows that each needs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.core import provenance, records
 from papers.core.audit import Chapter, Written
+from papers.core.slices import Slice
 from papers.core.verdicts import finding
 from papers.rep import claims, figures, points_claims, tables
+from papers.rep.claims import SPAM, UCI, Protocol
+from papers.rep.figures import CAPTIONS, FIGURES
+from papers.rep.fits import BLOBS
 from papers.rep.records import FITS, POINTS, STUDIES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     import pandas as pd
 
     from papers.core.study import Study
-    from papers.core.verdicts import Finding
+    from papers.core.verdicts import Block, Finding
 
-FIGURES = "rep"
-"""Folder of the figures."""
+__all__ = ["CAPTIONS", "CLAIMS", "draw", "figure", "findings", "write"]
 
 HEADING = "Which claims of the relaxed-EP paper hold"
 LEGEND = """\
@@ -31,6 +33,30 @@ have no rescue, as in the paper (docs/paper-relaxed-ep.md). Runs that do not con
 last proper posterior. Cross-validation on one training part chose each method's lengthscale and parameter,
 which p-values ignore. The smallest differences that matter are 0.05 percentage points of an error rate, half
 a sweep, and 5 % of an error of the posterior."""
+
+
+def _once(*datasets: str) -> Slice:
+    """Return the fits on some data sets with parameters chosen once for a data set; others decide nothing."""
+    return Slice(FITS, {"dataset": datasets, "chosen_on": (0,)})
+
+
+JUDGED: dict[str, tuple[Slice, Callable[[pd.DataFrame, Protocol], list[Block]]]] = {
+    "REP1": (Slice(POINTS), points_claims.closer),
+    "REP2": (Slice(POINTS), points_claims.equal_for_large),
+    "REP3": (_once(BLOBS), claims.converges),
+    "REP4": (_once(BLOBS), claims.errors),
+    "REP5": (_once(*UCI), claims.errors),
+    "REP6": (_once(SPAM), lambda fits, protocol: claims.errors(fits[fits["flips"] > 0], protocol)),
+}
+"""Claim -> the rows that it needs, and the function that judges these under a protocol."""
+
+CLAIMS = {name: (rows,) for name, (rows, _) in JUDGED.items()}
+"""Claim -> the rows that it needs."""
+
+
+def figure(name: str) -> tuple[Slice, ...]:
+    """Return the rows that a figure needs."""
+    return tuple(Slice(study) for study in FIGURES[name].studies)
 
 
 def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | Path) -> Written:
@@ -45,38 +71,29 @@ def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | P
     frames = {study: records.load(study, folder) for study in STUDIES}
     if all(frame.empty for frame in frames.values()):
         return Written([], [])
-    notes, loud = provenance.of(frames, folder)
-    lines = [
-        line
-        for study, of_study in notes.items()
-        if of_study
-        for line in (f"`{study.file}`:", "", *of_study, "")
-    ]
+    notes, warnings = provenance.of(frames, folder)
+    lines = [line for study, of in notes.items() if of for line in (f"`{study.file}`:", "", *of, "")]
     tables.write(frames, tables_folder, lines)
-    figures.write(frames, Path(figures_folder, FIGURES))
-    return Written([Chapter(HEADING, judged(frames), LEGEND)], loud)
+    figures.draw(frames, Path(figures_folder, "rep"))
+    return Written([Chapter(HEADING, judge(frames), LEGEND)], warnings)
 
 
 def draw(name: str, folder: Path, figures_folder: Path) -> None:
     """Draw one figure."""
-    frames = {study: records.load(study, folder) for study in figures.DRAWINGS[name].studies}
-    figures.write(frames, figures_folder / FIGURES, (name,))
+    frames = {study: records.load(study, folder) for study in FIGURES[name].studies}
+    figures.draw(frames, figures_folder / "rep", [name])
 
 
 def findings(folder: str | Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
     """Judge some claims and write nothing; printed numbers do not enter."""
-    return judged({study: records.load(study, folder) for study in (FITS, POINTS)}, names)
+    return judge({study: records.load(study, folder) for study in (FITS, POINTS)}, names)
 
 
-def judged(
-    frames: Mapping[Study, pd.DataFrame], names: Collection[str] = tuple(claims.CLAIMS)
-) -> list[Finding]:
+def judge(frames: Mapping[Study, pd.DataFrame], names: Collection[str] = tuple(JUDGED)) -> list[Finding]:
     """Return the findings on some claims, by default on all, under both protocols."""
-    fits = claims.once(frames[FITS])
     return [
-        finding(name, protocol.name, judge(frame, protocol))
-        for judges, frame in ((points_claims.OF_POINTS, frames[POINTS]), (claims.OF_FITS, fits))
-        for name, judge in judges.items()
+        finding(name, protocol.name, judge_claim(frames[rows.study][rows.mask(frames[rows.study])], protocol))
+        for name, (rows, judge_claim) in JUDGED.items()
         if name in names
         for protocol in claims.PROTOCOLS
     ]

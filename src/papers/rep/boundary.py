@@ -25,9 +25,6 @@ BAYES = "bayes"
 DECIMALS = 4
 """Decimals of a recorded probability."""
 
-COLUMNS = ("flips", "split", "method", "value", "lengthscale", "outcome", "sweeps", "x", "y", "probability")
-"""``probability`` that the true label at (x, y) is +1; the exact one of `BAYES`."""
-
 
 class Picture(NamedTuple):
     """Probabilities at points of the plane, and how the inference ended."""
@@ -50,7 +47,7 @@ def written(coordinate: float) -> float:
 def study(
     flips: float, split: int, chosen: dict[str, tuple[float, float]], effort: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield rows with `COLUMNS` of the best classifier and of all methods; none of a failed method.
+    """Yield rows of `records.BOUNDARY` of the best classifier and of all methods; none of a failed method.
 
     Parameters
     ----------

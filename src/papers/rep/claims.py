@@ -7,7 +7,7 @@ all of them are tested as one family and each row is judged by the one that is m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,6 +34,8 @@ FEWEST = int(CLAIMS["REP3"].margin["fewest"])
 
 EP, PEP, SPAM = "ep", "pep", "spam"
 UCI = ("heart", "pima", "diabetes", "haberman")
+ORDER = (BLOBS, *UCI, SPAM)
+"""Data sets as in tables."""
 NAMES = {"heart": "Heart", "pima": "Pima", "diabetes": "Diabetes", "haberman": "Haberman", SPAM: "Spam"}
 FURTHER = ("ep-damped", "ep-engine")
 BY_ENGINE = ("ep-engine", "rep-engine")
@@ -46,9 +48,9 @@ class Protocol(NamedTuple):
     name: str
     rep: tuple[str, ...]
 
-    def favouring(self, what: str) -> str:
+    def favouring(self, choice: str) -> str:
         """Return words for a result that is the best of several readings, none for a single reading."""
-        return f", the {what}" if len(self.rep) > 1 else ""
+        return f", the {choice}" if len(self.rep) > 1 else ""
 
 
 DESCRIBED = Protocol("as-described", ("rep-as-described",))
@@ -77,14 +79,15 @@ def once(fits: pd.DataFrame) -> pd.DataFrame:
     return fits[fits["chosen_on"] == 0]
 
 
-def cells_of(fits: pd.DataFrame, datasets: Iterable[str]) -> list[Cell]:
+def cells_of(fits: pd.DataFrame) -> list[Cell]:
     """Return the cells that were run, in order."""
     run = {Cell(*pair) for pair in zip(fits["dataset"], fits["flips"], strict=True)}
-    return [cell for dataset in datasets for cell in sorted(run) if cell.dataset == dataset]
+    return sorted(run, key=lambda cell: (ORDER.index(cell.dataset), cell.flips))
 
 
-def errors(fits: pd.DataFrame, protocol: Protocol, cells: Sequence[Cell]) -> list[Block]:
+def errors(fits: pd.DataFrame, protocol: Protocol) -> list[Block]:
     """Judge REP4, REP5 or REP6: errors of EP and Power EP minus that of REP; then EP by other iterations."""
+    cells = cells_of(fits)
     if not cells:
         return [_not_run("test error", "test error", "error")]
     favour = protocol.favouring("reading whose verdict favours each row most")
@@ -103,20 +106,20 @@ def _not_run(name: str, row: str, unit: str) -> Block:
 
 
 def _compared(
-    fits: pd.DataFrame, cells: Sequence[Cell], name: str, others: tuple[str, ...], rep: tuple[str, ...]
+    fits: pd.DataFrame, cells: Sequence[Cell], name: str, rivals: tuple[str, ...], rep: tuple[str, ...]
 ) -> Block:
     """Compare other methods with REP; adjust p-values over all readings, keep each row's best reading."""
-    of_rows = [[_error_drafts(fits, cell, method, rep) for method in others] for cell in cells]
+    of_rows = [[_error_drafts(fits, cell, method, rep) for method in rivals] for cell in cells]
     lines = iter(tested([draft for row in of_rows for drafts in row for draft in drafts]))
     best: list[Line] = []
     for row in of_rows:
-        by_other = [[next(lines) for _ in drafts] for drafts in row]
-        readings = max(map(len, by_other))
+        by_rival = [[next(lines) for _ in drafts] for drafts in row]
+        readings = max(map(len, by_rival))
         # a method that was not run has one line
-        padded = [judged * (readings // len(judged)) for judged in by_other]
+        padded = [judged * (readings // len(judged)) for judged in by_rival]
         best += max(zip(*padded, strict=True), key=_favour)
-    remarks = [_not_converged(fits, cell, (*others, *rep)) for cell in cells]
-    remarks += [_lengthscales(fits, cell, (*others, *rep)) for cell in cells]
+    remarks = [_not_converged(fits, cell, (*rivals, *rep)) for cell in cells]
+    remarks += [_lengthscales(fits, cell, (*rivals, *rep)) for cell in cells]
     return Block(name, T_TEST, tuple(best), "; ".join(filter(None, remarks)))
 
 
@@ -127,21 +130,21 @@ def _favour(lines: Iterable[Line]) -> tuple[list[int], float]:
     return sorted(statuses), -np.inf if np.isnan(effects).any() else min(effects)
 
 
-def _error_drafts(fits: pd.DataFrame, cell: Cell, other: str, rep: tuple[str, ...]) -> list[Draft]:
+def _error_drafts(fits: pd.DataFrame, cell: Cell, rival: str, rep: tuple[str, ...]) -> list[Draft]:
     """Return the other method's error minus that of REP, a draft for each reading that was run."""
-    lines, quantity = cell.lines(fits), f"{other} - REP, test error"
+    lines, quantity = cell.lines(fits), f"{rival} - REP, test error"
     scores = lines.pivot(index="split", columns="method", values="error")
     lengthscales = lines.drop_duplicates("method").set_index("method")["lengthscale"]
     drafts = []
     for name in rep:
-        if not {other, name} <= set(scores):
+        if not {rival, name} <= set(scores):
             continue
-        pairs = (scores[other] - scores[name]).dropna().to_numpy()
+        pairs = (scores[rival] - scores[name]).dropna().to_numpy()
         lost = len(scores) - len(pairs)
         notes = [name.removeprefix("rep-")] if len(rep) > 1 else []
         notes += [f"{counted(lost, 'split')} left out"] if lost else []
-        if lengthscales[other] != lengthscales[name]:
-            notes.append(f"lengthscales {lengthscales[other]:.3g} and {lengthscales[name]:.3g}")
+        if lengthscales[rival] != lengthscales[name]:
+            notes.append(f"lengthscales {lengthscales[rival]:.3g} and {lengthscales[name]:.3g}")
         drawn = draft(cell.name, quantity, "error", pairs, ERROR_MARGIN, "; ".join(notes))
         if cell.dataset != BLOBS:  # splits of one data set
             sizes = float(lines["n_train"].iloc[0]), float(lines["n_test"].iloc[0])
@@ -190,7 +193,7 @@ def _lengthscales(fits: pd.DataFrame, cell: Cell, methods: Iterable[str]) -> str
 
 def converges(fits: pd.DataFrame, protocol: Protocol) -> list[Block]:
     """Judge REP3: REP converges in every run and needs fewer sweeps; some runs of EP and Power EP diverge."""
-    cells = cells_of(fits, [BLOBS])
+    cells = cells_of(fits)
     if not cells:
         return [_not_run("made-up set", "convergence", "share")]
     counts, drafts, extra_lines = [], [], []
@@ -201,7 +204,7 @@ def converges(fits: pd.DataFrame, protocol: Protocol) -> list[Block]:
         counts.append(_always(cell, runs[best], best))
         counts += [_sometimes(cell, runs[name], name) for name in (EP, PEP)]
         drafts += [_fewer(cell, runs[name], runs[best], name) for name in (EP, PEP)]
-        extra_lines += [_shown(cell, runs[name], name) for name in (*FURTHER, BY_ENGINE[1])]
+        extra_lines += [_for_display(cell, runs[name], name) for name in (*FURTHER, BY_ENGINE[1])]
     test = "counts; sweeps: paired t over sets on which both converged, Holm"
     name = f"made-up set{protocol.favouring('reading that converges most often')}"
     sweeps = [_undecided(line) for line in tested(drafts)]
@@ -252,25 +255,13 @@ def _sometimes(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
     return _share(f"{cell.name}: {method} sometimes diverges", runs, DIVERGED, status, note)
 
 
-def _shown(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
+def _for_display(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
     return _share(f"{cell.name}: {method}", runs, CONVERGED, SHOWN)
 
 
-def _fewer(cell: Cell, other: pd.DataFrame, rep: pd.DataFrame, method: str) -> Draft:
-    both = (other["outcome"] == CONVERGED) & (rep["outcome"] == CONVERGED)
-    difference = (other["sweeps"] - rep["sweeps"])[both].to_numpy(float)
+def _fewer(cell: Cell, rival: pd.DataFrame, rep: pd.DataFrame, method: str) -> Draft:
+    both = (rival["outcome"] == CONVERGED) & (rep["outcome"] == CONVERGED)
+    difference = (rival["sweeps"] - rep["sweeps"])[both].to_numpy(float)
     note = f"{int(both.sum())} of {len(both)} sets where both converged"
     row = f"{cell.name}: fewer sweeps than {method}"
     return draft(row, f"{method} - REP, sweeps", "sweeps", difference, SWEEPS_MARGIN, note)
-
-
-Judge = Callable[["pd.DataFrame", Protocol], "list[Block]"]
-OF_FITS: dict[str, Judge] = {
-    "REP3": converges,
-    "REP4": lambda fits, protocol: errors(fits, protocol, cells_of(fits, [BLOBS])),
-    "REP5": lambda fits, protocol: errors(fits, protocol, cells_of(fits, UCI)),
-    "REP6": lambda fits, protocol: errors(
-        fits, protocol, [cell for cell in cells_of(fits, [SPAM]) if cell.flips]
-    ),
-}
-"""Claims that the fits decide."""

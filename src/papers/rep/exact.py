@@ -31,15 +31,10 @@ if TYPE_CHECKING:
     from tilted.gaussian import Marginals
 
 FRACTION = 0.5
-COLUMNS = tuple(
-    "flips split lengthscale n_train method value outcome mean_error variance_error wrong_sign chains "
-    "iterations r_hat_max bulk_size_min monte_carlo_error seconds".split()
-)
 ERRORS = ("mean_error", "variance_error", "wrong_sign")
-MEASURED = ("lengthscale", *ERRORS, "r_hat_max", "bulk_size_min", "monte_carlo_error", "seconds")
 """``mean_error``: root mean square difference of latent means, in exact sds; ``variance_error``: the same of
-log variances; ``wrong_sign``: share of training points whose means differ in sign; ``monte_carlo_error``:
-the expected ``mean_error`` of an exact method."""
+log variances; ``wrong_sign``: share of training points whose means differ in sign. ``monte_carlo_error`` of a
+row is the expected ``mean_error`` of an exact method."""
 
 
 class Truth(NamedTuple):
@@ -53,7 +48,7 @@ class Truth(NamedTuple):
 def study(
     flips: float, split: int, chosen: dict[str, tuple[float, float]], effort: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield rows with `COLUMNS`, one for each method.
+    """Yield rows of `records.EXACT`, one for each method.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ def run_block(
 
 
 def run_cell(
-    parts: Parts,
+    split_data: Parts,
     method: str,
     value: float,
     lengthscale: float,
@@ -146,7 +146,7 @@ def run_cell(
 
     Parameters
     ----------
-    parts : tuple of arrays
+    split_data : tuple of arrays
         X_train [N, D], X_test [N*, D], and labels -1, +1 y_train, y_test.
     method : str
         One of `METHODS`.
@@ -165,7 +165,7 @@ def run_cell(
         ``error`` and ``nll`` of the test part, at the last proper posterior whatever the outcome; a fit
         without any, or with numbers lost, has None and the reason.
     """
-    X, Xs, y, ys = parts
+    X, Xs, y, ys = split_data
     likelihood, began = NoisyStep(epsilon), time.process_time()
     record = {"method": method, "value": value, "lengthscale": lengthscale, "epsilon": epsilon}
     record |= {"n_train": len(y), "n_test": len(ys)}

@@ -8,23 +8,24 @@ part, which says whether choosing once for a data set matters; that of split 0 i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from papers.core import store
 from papers.core.jobs import Job, blocks
 from papers.core.slices import Slice
+from papers.rep import boundary, choice, exact
+from papers.rep import fits as experiment
+from papers.rep import points as five_points
 from papers.rep import records as studies
-from papers.rep.boundary import axis, written
+from papers.rep.fits import BLOBS
 
 if TYPE_CHECKING:
     from typing import Any
 
     Config = Mapping[str, Any]
 
-FITS, CHOICE, POINTS = (f"papers.rep.{name}" for name in ("fits", "choice", "points"))
-PICTURES = {"exact": "papers.rep.exact", "boundary": "papers.rep.boundary"}
-"""Modules of the experiments."""
+PICTURES = {"exact": exact, "boundary": boundary}
+"""Kind of picture -> its experiment."""
 
 FOLDER = "data/fits/rep"
 
@@ -39,7 +40,7 @@ def jobs(config: Config) -> Iterable[Job]:
     """
     if "rep" not in config:
         return []
-    section, experiment = config["rep"], import_module(FITS)
+    section = config["rep"]
     wanted = list(_points(section))
     for name, row in section.get("sets", {}).items():
         if name not in experiment.datasets():
@@ -47,15 +48,15 @@ def jobs(config: Config) -> Iterable[Job]:
         if max(row["splits"], row.get("own", 0)) > experiment.splits_of(name):
             raise ValueError(f"rep.sets.{name}: there are {experiment.splits_of(name)} splits")
         for flips in row["flips"]:
-            wanted += _of_set(name, float(flips), row, experiment.BLOBS)
-            pictures = [kind for kind in PICTURES if kind in section and name == experiment.BLOBS]
+            wanted += _of_set(name, float(flips), row)
+            pictures = [kind for kind in PICTURES if kind in section and name == BLOBS]
             wanted += [_picture(kind, float(flips), section[kind]) for kind in pictures]
     return wanted
 
 
-def _of_set(name: str, flips: float, row: Config, drawn: str) -> Iterator[Job]:
+def _of_set(name: str, flips: float, row: Config) -> Iterator[Job]:
     """Yield the jobs of fits, own fits and choices of a set and a share of flipped labels."""
-    data = {} if name == drawn else {"data": f"data/standard/relaxed/{name}.h5"}
+    data = {} if name == BLOBS else {"data": f"data/standard/relaxed/{name}.h5"}
     for first, last in blocks(row["splits"], row["block"]):
         yield _fits("fits", f"{first:03d}-{last:03d}", name, flips, (first, last), 0, data)
     own = row.get("own", 0)
@@ -87,7 +88,7 @@ def _fits(
         "rep_own" if folder == "own" else "rep_fit",
         f"{__name__}:fits",
         {"dataset": name, "flips": flips, "first": first, "last": last},
-        (FITS, CHOICE),
+        (experiment.__name__, choice.__name__),
         {"choices": _choices(name, flips, chosen_on, data), **data},
         keys=tuple(keys),
         part="REP fits",
@@ -119,7 +120,7 @@ def fits(
 
     standard_set = standard.read_standard(data, dataset) if data else None
     chosen, split = _chosen(choices, dataset, flips)
-    for record in import_module(FITS).run_block(dataset, flips, range(first, last + 1), chosen, standard_set):
+    for record in experiment.run_block(dataset, flips, range(first, last + 1), chosen, standard_set):
         yield {**record, "chosen_on": split}
 
 
@@ -128,7 +129,7 @@ def _chosen(path: str, dataset: str, flips: float) -> tuple[dict[str, tuple[floa
     tried = store.read_records(path)
     if any((line["dataset"], line["flips"]) != (dataset, flips) for line in tried):
         raise store.RecordError(f"{path}: not of {dataset} with flips {flips:g}; delete it and run again")
-    return import_module(CHOICE).chosen(tried), tried[0]["split"]
+    return choice.chosen(tried), tried[0]["split"]
 
 
 def _choices(name: str, flips: float, split: int, data: dict[str, str]) -> Job:
@@ -137,7 +138,7 @@ def _choices(name: str, flips: float, split: int, data: dict[str, str]) -> Job:
         "rep_choice",
         f"{__name__}:choices",
         {"dataset": name, "flips": flips, "split": split},
-        (CHOICE,),
+        (choice.__name__,),
         data,
         keys=(Slice(studies.CHOICES, {"dataset": [name], "flips": [flips], "split": [split]}),),
         part="REP choices",
@@ -151,30 +152,30 @@ def choices(
     from papers.data import standard
 
     standard_set = standard.read_standard(data, dataset) if data else None
-    return import_module(CHOICE).lines(dataset, flips, split, standard_set)
+    return choice.lines(dataset, flips, split, standard_set)
 
 
-def _points(asked: Config) -> Iterator[Job]:
+def _points(section: Config) -> Iterator[Job]:
     """Yield jobs of sets of five points (the first block has the base set), and of other error rates."""
-    wanted = asked.get("points", {"sets": 0, "block": 1})
-    for first, last in blocks(wanted["sets"], wanted["block"]):
+    grid = section.get("points", {"sets": 0, "block": 1})
+    for first, last in blocks(grid["sets"], grid["block"]):
         yield Job(
             f"{FOLDER}/points/{first:03d}-{last:03d}.jsonl.gz",
             "rep_points",
             f"{__name__}:points",
             {"first": first, "last": last},
-            (POINTS,),
+            (five_points.__name__,),
             keys=(Slice(studies.POINTS, {"set": range(first if first else -1, last + 1)}),),
             part="REP points",
             fits=last - first + 1,
         )
-    for epsilon in wanted.get("epsilons", []):
+    for epsilon in grid.get("epsilons", []):
         yield Job(
             f"{FOLDER}/epsilons/{epsilon:g}.jsonl.gz",
             "rep_points",
             f"{__name__}:epsilons",
             {"epsilon": float(epsilon)},
-            (POINTS,),
+            (five_points.__name__,),
             keys=(Slice(studies.EPSILONS, {"epsilon": [float(epsilon)]}),),
             part="REP points",
         )
@@ -182,18 +183,19 @@ def _points(asked: Config) -> Iterator[Job]:
 
 def points(first: int, last: int, log: str) -> Iterator[dict[str, Any]]:
     """Return the rows of a block of sets; the base set, -1, comes with set 0."""
-    return import_module(POINTS).study(range(first if first else -1, last + 1))
+    return five_points.study(range(first if first else -1, last + 1))
 
 
 def epsilons(epsilon: float, log: str) -> Iterator[dict[str, Any]]:
     """Return the rows of the base set under a likelihood of another error rate."""
-    return import_module(POINTS).at_epsilon(epsilon)
+    return five_points.at_epsilon(epsilon)
 
 
 def _picture(kind: str, flips: float, effort: Config) -> Job:
     where: dict[str, Any] = {"flips": [flips], "split": [effort["split"]]}
     if kind == "boundary":
-        rows = Slice(studies.BOUNDARY, {**where, "x": [written(x) for x in axis(effort["steps"])]})
+        places = [boundary.written(x) for x in boundary.axis(effort["steps"])]
+        rows = Slice(studies.BOUNDARY, {**where, "x": places})
     else:
         rows = Slice(studies.EXACT, {**where, **{key: [effort[key]] for key in ("chains", "iterations")}})
     return Job(
@@ -201,8 +203,8 @@ def _picture(kind: str, flips: float, effort: Config) -> Job:
         "rep_picture",
         f"{__name__}:picture",
         {"kind": kind, "flips": flips, "effort": effort},
-        (PICTURES[kind], CHOICE),
-        {"choices": _choices(import_module(FITS).BLOBS, flips, 0, {})},
+        (PICTURES[kind].__name__, choice.__name__),
+        {"choices": _choices(BLOBS, flips, 0, {})},
         keys=(rows,),
         part=f"REP {kind}",
     )
@@ -210,8 +212,8 @@ def _picture(kind: str, flips: float, effort: Config) -> Job:
 
 def picture(kind: str, flips: float, effort: Config, choices: str, log: str) -> Iterator[dict[str, Any]]:
     """Return rows on a made-up set: the methods against the exact posterior, or their boundaries."""
-    chosen, _ = _chosen(choices, import_module(FITS).BLOBS, flips)
-    return import_module(PICTURES[kind]).study(flips, effort["split"], chosen, effort)
+    chosen, _ = _chosen(choices, BLOBS, flips)
+    return PICTURES[kind].study(flips, effort["split"], chosen, effort)
 
 
 def tables(config: Config) -> list[str]:

@@ -55,8 +55,7 @@ PENALTIES = tuple(float(f"{10.0 ** (step / 4):.3g}") for step in range(-12, 9))
 
 EXACT, PRINTED_PEP = "exact", "pep-as-described"
 BASE_SET = -1
-COLUMNS = tuple("set method value outcome sweeps mean_error covariance_error mean_0 mean_1 seconds".split())
-"""``set`` is `BASE_SET` for the base set; ``mean_0``, ``mean_1``: posterior means of the weights."""
+"""Number of the base set."""
 
 
 def points(seed: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +89,7 @@ def candidates() -> Iterator[tuple[str, float]]:
 
 
 def study(numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
-    """Yield rows with `COLUMNS` for each set (-1: the base set): exact posterior, then all `candidates`."""
+    """Yield rows of `records.POINTS` for each set: the exact posterior, then all `candidates`."""
     for number in numbers:
         for method, value in ((EXACT, 1.0), *candidates()):
             yield line_of(number, method, value)

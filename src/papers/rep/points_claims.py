@@ -77,15 +77,17 @@ def _on_one(base: pd.DataFrame, protocol: Protocol, pep: str) -> Iterator[Line]:
         at = base[error].iloc[0]
         ep, rep, of_pep = at["ep", 1.0], at[pick], at[pep].drop(1.0)
         power = f"u = {of_pep.idxmin():g}, the nearest power"
-        yield _shown(f"REP nearer than EP: {name}", ep - rep, of_rep)
-        yield _shown(f"REP nearer than Power EP: {name}", of_pep.min() - rep, f"{of_rep}; {power}")
-        yield _shown(f"Power EP further than EP: {name}", of_pep.min() - ep, power)
+        yield _for_display(f"REP nearer than EP: {name}", ep - rep, of_rep)
+        yield _for_display(f"REP nearer than Power EP: {name}", of_pep.min() - rep, f"{of_rep}; {power}")
+        yield _for_display(f"Power EP further than EP: {name}", of_pep.min() - ep, power)
     widths = {method: float(_decades(base, method)[0]) for method in protocol.rep}
     widest = max(widths, key=lambda method: widths[method])
-    yield _shown("a wide range of c", widths[widest] - WIDE, f"{widest}: {widths[widest]:.2f} decades", RANGE)
+    yield _for_display(
+        "a wide range of c", widths[widest] - WIDE, f"{widest}: {widths[widest]:.2f} decades", RANGE
+    )
 
 
-def _shown(row: str, effect: float, note: str, quantity: str = RATIO) -> Line:
+def _for_display(row: str, effect: float, note: str, quantity: str = RATIO) -> Line:
     unit = "excess" if quantity == RANGE else "relative"
     return Line(row, quantity, unit, float(effect), sample=Inference(SHOWN), n=1, note=note)
 
@@ -169,7 +171,3 @@ def _decades(logs: pd.DataFrame, method: str) -> np.ndarray:
         for c in PENALTIES
     ]
     return step * np.sum(nearer, axis=0)
-
-
-OF_POINTS = {"REP1": closer, "REP2": equal_for_large}
-"""Claims that the five points decide."""

@@ -9,14 +9,15 @@ rows chose the parameters. `CURVES`: change of the weights sweep by sweep, of fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from papers.core.study import EXACT as EXACTLY
 from papers.core.study import Float, Integer, Study, Text, one_test_point, seconds
-from papers.rep import exact, repeat
+from papers.data import relaxed
+from papers.rep import boundary, choice, exact, fits, points
 from papers.rep.fits import BLOBS, FAILED
-from papers.rep.repeat import FIT
 from tilted.inference.textbook import DIVERGED, OUTCOMES, UNSETTLED
 
 if TYPE_CHECKING:
@@ -25,8 +26,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from papers.core.study import Kind, Row
+    from papers.data import Dataset
 
     Pairs = Iterator[tuple[Study, Row]]
+
+FIT = ("dataset", "flips", "chosen_on", "split", "method")
+"""Columns that name a fit."""
 
 TRIED = ("dataset", "flips", "split", "method", "value", "lengthscale")
 COUNTS = tuple(f"n_{outcome}" for outcome in (*OUTCOMES, FAILED))
@@ -87,7 +92,7 @@ FITS = Study(
     checks=_fit_rules,
     kind=_end_of_fit,
     together=FIT[:-1],
-    repeat=lambda rows, source: _each(repeat.repeat_fits(rows, source.mirror), rows_of_fit),
+    repeat=lambda rows, source: _repeat_fits(rows, source.mirror),
 )
 CURVES = Study(
     "rep/curves.csv.gz",
@@ -102,9 +107,8 @@ CHOICES: Study = Study(
     "rep/choices.csv.gz",
     {
         **{name: FITS.columns[name] for name in TRIED},
-        "error": Float(
-            8, tolerance=1e-2, share=True
-        ),  # means over validation folds, which only rank parameters
+        # means over validation folds, which only rank parameters
+        "error": Float(8, tolerance=1e-2, share=True),
         "nll": Float(8, tolerance=1e-2),
         **dict.fromkeys(COUNTS, Integer()),
         "seconds": seconds(),
@@ -113,9 +117,7 @@ CHOICES: Study = Study(
     order=TRIED,
     group=("dataset", "flips", "method"),
     kind=lambda row: "chaotic" if row["method"] in CHAOTIC else "exact",
-    repeat=lambda rows, source: _each(
-        repeat.repeat_choices(rows, source.mirror), lambda row: [(CHOICES, row)]
-    ),
+    repeat=lambda rows, source: _repeat_choices(rows, source.mirror),
 )
 POINTS: Study = Study(
     "rep/points.csv.gz",
@@ -134,7 +136,7 @@ POINTS: Study = Study(
     checks=_point_rules,
     kind=_end,
     together=("set",),
-    repeat=lambda rows, source: _each(repeat.repeat_points(rows), lambda row: [(POINTS, row)]),
+    repeat=lambda rows, source: _repeat_points(POINTS, rows),
 )
 EPSILONS: Study = Study(
     "rep/epsilons.csv.gz",
@@ -145,7 +147,7 @@ EPSILONS: Study = Study(
     checks=_point_rules,
     kind=_end,
     together=("epsilon",),
-    repeat=lambda rows, source: _each(repeat.repeat_points(rows), lambda row: [(EPSILONS, row)]),
+    repeat=lambda rows, source: _repeat_points(EPSILONS, rows),
 )
 EXACT: Study = Study(
     "rep/exact.csv.gz",
@@ -169,7 +171,7 @@ EXACT: Study = Study(
     kind="chaotic",  # the truth is sampled by Markov chains
     together=("flips", "split"),
     seconds=60.0,
-    repeat=lambda rows, source: _each(repeat.repeat_exact(rows), lambda row: [(EXACT, row)]),
+    repeat=lambda rows, source: _repeat_exact(rows),
 )
 BOUNDARY: Study = Study(
     "rep/boundary.csv.gz",
@@ -190,7 +192,7 @@ BOUNDARY: Study = Study(
     group=("flips", "method"),
     kind=_end,
     seconds=0.01,
-    repeat=lambda rows, source: _each(repeat.repeat_boundary(rows), lambda row: [(BOUNDARY, row)]),
+    repeat=lambda rows, source: _repeat_boundary(rows),
 )
 STUDIES = (FITS, CURVES, CHOICES, POINTS, EPSILONS, EXACT, BOUNDARY)
 
@@ -203,9 +205,74 @@ def rows_of_fit(record: Mapping[str, Any]) -> Pairs:
             yield CURVES, {**record, "sweep": sweep, "change": change}
 
 
-def _each(records: Iterable[Row], rows_of: Callable[[Row], Iterable[tuple[Study, Row]]]) -> Pairs:
-    for record in records:
-        yield from rows_of(record)
+# Rows are repeated at the recorded lengthscale and value; the exact posterior is sampled again.
+
+ROUNDING = 1e-4
+"""Largest relative difference between a lengthscale of the grid and its rounded value in a file."""
+
+
+def _repeat_fits(rows: pd.DataFrame, mirror: str | None) -> Pairs:
+    """Repeat fits with their recorded parameters."""
+    for row in rows.to_dict("records"):
+        record = _fit(**{name: row[name] for name in TRIED}, mirror=mirror)
+        yield from rows_of_fit({**{name: row[name] for name in FIT}, **record})
+
+
+def _fit(
+    dataset: str, flips: float, split: int, method: str, value: float, lengthscale: float, mirror: str | None
+) -> dict[str, Any]:
+    split_data = fits.parts_of(dataset, split, flips, _data(dataset, mirror))
+    lengthscale = _unrounded(lengthscale, split_data[0].shape[1])
+    epsilon, most = fits.epsilon_of(dataset, flips), fits.max_sweeps_of(dataset)
+    return fits.run_cell(split_data, method, value, lengthscale, epsilon, most)
+
+
+def _repeat_choices(rows: pd.DataFrame, mirror: str | None) -> Pairs:
+    """Repeat the cross-validated scores of methods at one lengthscale and value."""
+    for row in rows.to_dict("records"):
+        dataset, flips, split = (row[name] for name in TRIED[:3])
+        X, _, y, _ = fits.parts_of(dataset, split, flips, _data(dataset, mirror))
+        pair, lengthscale = (row["method"], row["value"]), _unrounded(row["lengthscale"], X.shape[1])
+        scores = choice.cross_validated(X, y, split, lengthscale, fits.epsilon_of(dataset, flips), [pair])
+        yield CHOICES, {**row, **scores[pair]}
+
+
+def _repeat_points(study: Study, rows: pd.DataFrame) -> Pairs:
+    """Repeat methods on sets of five points, or at other error rates."""
+    for row in rows.to_dict("records"):
+        epsilon = row.get("epsilon", points.EPS)
+        yield study, {**row, **points.line_of(row["set"], row["method"], row["value"], epsilon)}
+
+
+def _repeat_exact(rows: pd.DataFrame) -> Pairs:
+    """Repeat methods against the exact posterior, sampled (a minute) once for each training set."""
+    for row in rows.to_dict("records"):
+        where = row["flips"], row["split"], _unrounded(row["lengthscale"], 2)
+        truth = exact.sampled(*where, row["chains"], row["iterations"])
+        yield EXACT, {**row, **exact.line_of(truth, *where, row["method"], row["value"])}
+
+
+def _repeat_boundary(rows: pd.DataFrame) -> Pairs:
+    """Repeat the probabilities at places of a picture; each inference runs once for all its places."""
+    picture = ["flips", "split", "method", "value", "lengthscale"]
+    for (flips, split, method, value, lengthscale), of_picture in rows.groupby(picture, dropna=False):
+        settings = (None, None) if method == boundary.BAYES else (value, _unrounded(lengthscale, 2))
+        places = of_picture[["x", "y"]].to_numpy()
+        drawn = boundary.picture_of(places, flips, split, method, *settings)
+        for row, probability in zip(of_picture.to_dict("records"), drawn.probability, strict=True):
+            end = {"outcome": drawn.outcome, "sweeps": drawn.sweeps, "probability": probability}
+            yield BOUNDARY, {**row, **end}
+
+
+@lru_cache(maxsize=4)
+def _data(name: str, mirror: str | None) -> Dataset | None:
+    return None if name == fits.BLOBS else relaxed.load(name, mirror=mirror)
+
+
+def _unrounded(lengthscale: float, n_features: int) -> float:
+    """Return the lengthscale of the grid of choices that a file holds with fewer digits."""
+    nearest = min(choice.lengthscales(n_features), key=lambda tried: abs(tried - lengthscale))
+    return nearest if abs(nearest - lengthscale) <= ROUNDING * nearest else lengthscale
 
 
 ROWS_OF = {

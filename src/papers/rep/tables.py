@@ -12,8 +12,8 @@ from papers.core import render
 from papers.core.grid import grid, items
 from papers.core.render import Column, text
 from papers.core.store import write_csv, write_text
-from papers.rep.claims import EP, NAMES, SPAM, UCI, once
-from papers.rep.fits import BLOBS, FAILED
+from papers.rep.claims import EP, NAMES, ORDER, once
+from papers.rep.fits import FAILED
 from papers.rep.methods import METHODS
 from papers.rep.points import BASE_SET, EPS
 from papers.rep.points import EXACT as TRUTH
@@ -35,7 +35,6 @@ by a relaxation factor around each site. All with the noisy-step likelihood; len
 u are chosen by three-fold cross-validation on the training part of one split. The paper prints no numbers,
 only figures, and its data partitions were not obtained: ours have its sizes and numbers."""
 FILES = ("rep_errors.csv", "rep.md")
-ORDER = (BLOBS, *UCI, SPAM)
 CELL = ["dataset", "flips", "method"]
 ENDS = (CONVERGED, DIVERGED, UNSETTLED, FAILED)
 LEGEND = """\
@@ -142,7 +141,7 @@ def markdown(frames: Mapping[Study, pd.DataFrame], provenance: list[str]) -> str
     fits = frames[FITS]
     for title, lines in (
         ("Test errors", _errors(fits)),
-        ("All methods at EP's lengthscale", _alike(frames[CHOICES], once(fits))),
+        ("All methods at EP's lengthscale", _at_ep_lengthscale(frames[CHOICES], once(fits))),
         ("Five points", _points(frames[POINTS])),
         ("Five points at other error rates", _rates(frames[POINTS], frames[EPSILONS])),
         ("Beside the exact posterior", _exact(frames[EXACT])),
@@ -180,7 +179,7 @@ def chosen_twice(fits: pd.DataFrame) -> list[str]:
     ]
 
 
-def _alike(choices: pd.DataFrame, fits: pd.DataFrame) -> list[str]:
+def _at_ep_lengthscale(choices: pd.DataFrame, fits: pd.DataFrame) -> list[str]:
     """Return a table of cross-validated errors of all methods at their own lengthscale and at EP's."""
     chosen = fits.groupby(CELL)["lengthscale"].first()
     scored = choices[choices["split"] == 0].dropna(subset="error")
@@ -223,15 +222,15 @@ def _points(table: pd.DataFrame) -> list[str]:
     return [*_wrapped(intro), "", *grid(POINTS_HEADER, "lrrrrrrrrl", rows)]
 
 
-def _rates(of_sets: pd.DataFrame, others: pd.DataFrame) -> list[str]:
+def _rates(of_sets: pd.DataFrame, at_epsilons: pd.DataFrame) -> list[str]:
     """Return a table of errors of the base set relative to EP's, at every error rate of the likelihood."""
     import pandas as pd
 
-    if others.empty:
+    if at_epsilons.empty:
         return []
     base = of_sets[of_sets["set"] == BASE_SET].assign(epsilon=EPS)
     rows = []
-    for epsilon, table in pd.concat([base, others]).groupby("epsilon"):
+    for epsilon, table in pd.concat([base, at_epsilons]).groupby("epsilon"):
         ep = table[table["method"] == EP].iloc[0]
         is_power_one = table["method"].isin(PEPS) & (table["value"] == 1.0)  # EP again
         tried = table[~table["method"].isin((TRUTH, EP)) & ~is_power_one].reset_index(drop=True)

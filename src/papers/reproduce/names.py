@@ -1,7 +1,7 @@
 """Names that `tilted reproduce` takes: claims, figures, tables, papers.
 
 Nothing is listed here: claims come from ``claims.yaml``, figures from the committed ones, rows from the
-printed table, and what each is made of from the ``reads`` of its paper.
+printed table, and what each is made of from the ``artifacts`` of its paper (QP: ``reads``).
 """
 
 from __future__ import annotations

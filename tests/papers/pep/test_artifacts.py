@@ -9,7 +9,6 @@ import pytest
 
 from papers.core import audit, claims, style
 from papers.pep import artifacts, compare, data_sets, jobs, published, scores, tables, toy
-from papers.pep.claims import chapter as judged_by
 from papers.pep.digits import results
 from papers.pep.figures import curves, duels, looks
 from papers.pep.records import REGRESSION, TOY
@@ -80,7 +79,7 @@ def test_every_file_is_written_and_every_figure_has_a_caption(written, frame):
 
 def test_the_chapter_goes_into_the_audit(written):
     found, folder = written
-    judged = list(judged_by.CLAIMS)
+    judged = list(artifacts.CLAIMS)
     audit.write(found.audit, folder)
     table = pd.read_csv(folder / "audit.csv", keep_default_na=False)
     assert set(table["paper"]) == {"PEP"}
@@ -117,28 +116,13 @@ def test_every_protocol_of_regressions_is_judged_and_drawn(fits, put, tmp_path):
 
 
 def test_the_workflow_asks_for_the_tables_of_every_protocol():
-    config = {"pep": {"a": {"protocols": ["converged"]}}}
-    assert jobs.tables(config) == [*tables.names(tables.REGRESSION.under("converged")), data_sets.NAME]
-    config = {"pep": {"a": {}}, "pep_classification": {"b": {"protocols": ["corrected", "as-released"]}}}
-    kinds = (tables.REGRESSION, tables.CLASSIFICATION.under("corrected"), tables.CLASSIFICATION)
-    assert jobs.tables(config) == [*(name for kind in kinds for name in tables.names(kind)), data_sets.NAME]
-
-
-@pytest.mark.parametrize(
-    "config, names, drawn",
-    [
-        ({"pep_classification": {"a": {"protocols": ["as-released"]}}}, (data_sets.NAME,), True),
-        ({"pep": {"a": {"starts": ["data", "short"]}}}, (data_sets.NAME,), True),
-        ({"mnist": {"a": {}}}, results.NAMES, True),
-        ({"toy": {}}, (), False),
-        ({}, (), False),
-    ],
-)
-def test_the_workflow_asks_for_what_is_written_beside(config, names, drawn):
-    known = {name for about in (tables.REGRESSION, tables.CLASSIFICATION) for name in tables.names(about)}
-    known |= set(tables.names(tables.REGRESSION.under("converged")))
-    assert [name for name in jobs.tables(config) if name not in known] == list(names)
-    assert jobs.figures(config) == (["pep"] if drawn else [])
+    grids = {"pep": {"a": {"protocols": ["converged"]}, "b": {"starts": ["data", "short"]}}}
+    grids["pep_classification"] = {"c": {"protocols": ["as-released"]}}
+    stems = ("pep_converged", "pep", "pep_classification")
+    pages = [f"{stem}{name}" for stem in stems for name in (".md", "_wins.csv", "_ranks.csv", "_means.csv")]
+    assert jobs.tables(grids) == [*pages, data_sets.NAME] and jobs.figures(grids) == ["pep"]
+    assert jobs.tables({"mnist": {"a": {}}}) == list(results.NAMES)
+    assert jobs.tables({"toy": {}}) == jobs.figures({"toy": {}}) == []
 
 
 def test_nothing_is_made_without_a_record(tmp_path):
@@ -157,7 +141,7 @@ def test_a_record_of_synthetic_sets_alone(fits, put, tmp_path):
 
 def test_the_tables_say_what_was_won_and_what_failed(frame, tmp_path):
     fits = scores.compared(frame)
-    printed = published.read(DATA)
+    printed = published.read(DATA).shares
     header, _, cells = tables.published_wins(compare.wins(fits), printed)
     line = dict(zip(header, next(c for c in cells if c[0] == "SMLL" and "(EP)" in c[1]), strict=True))
     assert (line["Published"], line["Ours"], line["Won"], line["Left out"]) == ("93 %", "100 %", "23", "1")
@@ -190,7 +174,7 @@ def test_searches_on_sets_of_ones_own_are_counted_too(frame):
 
 
 def test_what_is_printed():
-    shares, counts = published.read(DATA), published.read_counts(DATA)
+    shares, counts = published.read(DATA)
     assert published.Printed("PEP4", "SMSE", "0.5", "1", 78.0) in shares
     assert published.Counted("PEP4", "SMSE", "0.5", "0", 6, 8) in counts
     assert {line.total for line in counts if line.claim == "PEP7"} == {6}

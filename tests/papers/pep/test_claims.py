@@ -1,6 +1,5 @@
 """Verdicts on records made to hold, to fail and to be silent."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +9,10 @@ import pytest
 from papers.core import comparisons
 from papers.core.comparisons import Draft, Group, higher, not_lower
 from papers.core.verdicts import finding
-from papers.pep.claims import chapter, contests, shares, synthetic
-from papers.pep.published import Counted, Printed
+from papers.pep import artifacts
+from papers.pep.claims import contests, shares, synthetic
+from papers.pep.published import Counted, Printed, Published
+from papers.pep.records import REGRESSION
 
 PRINTED = [
     Printed("PEP4", "SMSE", "0.5", "0", 67.0),
@@ -19,7 +20,7 @@ PRINTED = [
     Printed("PEP5", "SMLL", "1", "0", 93.0),
 ]
 COUNTS = [Counted("PEP4", "SMSE", "0.5", "0", 2, 3), Counted("PEP4", "SMSE", "0.5", "1", 1, 3)]
-PUBLISHED = contests.Published(PRINTED, COUNTS)
+PUBLISHED = Published(PRINTED, COUNTS)
 FULL = (0.1, -1.5, 20.0)
 
 
@@ -263,7 +264,7 @@ class TestCoverage:
         """PEP5 where EP always wins, on four numbers of pseudo-points."""
         options = {"datasets": FIVE, "splits": 10, "sizes": (5, 10, 20, 50)} | options
         frame = fits(lambda d, s, a, m: (0.5, -float(a) - 0.001 * s, 1.0), **options)
-        published = contests.Published([x for x in PRINTED if x.claim == "PEP5"], [])
+        published = Published([x for x in PRINTED if x.claim == "PEP5"], [])
         return frame, published
 
     def test_two_splits_of_one_set_say_nothing(self, fits):
@@ -286,7 +287,7 @@ class TestCoverage:
     def test_each_can_be_too_little(self, fits, options, lacking):
         frame, _ = self.won(fits, **options)
         printed = [Printed("PEP5", "SMLL", a, b, 93.0) for a, b in (("1", "0"), ("0.5", "0"), ("1", "0.5"))]
-        blocks = contests.won(frame, contests.Published(printed, []), "PEP5")
+        blocks = contests.won(frame, Published(printed, []), "PEP5")
         assert judged("PEP5", blocks) == ("too few runs" if lacking else "holds", lacking)
 
     def test_a_set_with_fewer_splits_is_not_counted(self, fits):
@@ -306,7 +307,7 @@ class TestCoverage:
         )
         late = (frame["dataset"] == "yacht") & (frame["split"] < splits)
         frame = frame[(frame["m"] < 100) | late]
-        pairs = contests.Published([Printed("PEP5", "SMLL", "1", "0", 93.0)], [])
+        pairs = Published([Printed("PEP5", "SMLL", "1", "0", 93.0)], [])
         counted = splits * (splits == 10)
         assert contests.won(frame, pairs, "PEP5")[0].lines[0].n_folds == 240 + counted
         assert contests.ranked(frame)[0].lines[0].n_folds == 240 + counted
@@ -330,9 +331,9 @@ class TestCoverage:
         failed = {("yacht", s, "1", m): "failed" for s in range(10) for m in (5, 10, 20, 50)}
         frame, _ = self.won(fits, outcome=failed)
         pairs = [Printed("PEP5", "SMLL", a, "0", 93.0) for a in ("1", "0.5")]
-        blocks = contests.won(frame, contests.Published(pairs, []), "PEP5")
+        blocks = contests.won(frame, Published(pairs, []), "PEP5")
         assert blocks[0].coverage["sets at every M"] == 4
-        without = contests.won(frame, contests.Published(pairs[1:], []), "PEP5")
+        without = contests.won(frame, Published(pairs[1:], []), "PEP5")
         assert without[0].coverage["sets at every M"] == 5
 
     def test_ranks_need_every_power(self, fits):
@@ -510,8 +511,10 @@ class TestBeside:
     def test_searches_are_compared_where_both_protocols_were_run(self, fits):
         def blocks(*protocols):
             frames = {name: fits(alphas=("0", "0.5", "1"), protocol=name) for name in protocols}
-            evidence = chapter.Evidence(frames, {}, PUBLISHED, {}, {})
-            return {x.protocol: [block.name for block in x.blocks] for x in chapter.judge(evidence, ["PEP4"])}
+            evidence = artifacts.Evidence({}, {REGRESSION: frames}, PUBLISHED)
+            return {
+                x.protocol: [block.name for block in x.blocks] for x in artifacts.judge(evidence, ["PEP4"])
+            }
 
         both = blocks("as-described", "converged")
         assert "by either search" in both["converged"]
@@ -569,14 +572,6 @@ class TestInference:
     def draft(self, judge, mean, row="row"):
         units = mean + 0.01 * np.array([-1.0, 0.0, 1.0, 0.0])
         return Draft(row, "x", "nats", units, units, 1e-3, judge, 4)
-
-    def test_holms_family_is_what_a_p_value_decides(self):
-        alone = comparisons.tested([self.draft(higher, 0.05)])[0]
-        among = comparisons.tested([self.draft(higher, 0.05), self.draft(not_lower, 0.05)])
-        assert among[0].sample.p_holm == alone.sample.p_holm == pytest.approx(alone.sample.p)
-        assert math.isnan(among[1].sample.p_holm) and among[1].sample.status == "yes"
-        twice = comparisons.tested([self.draft(higher, 0.05), self.draft(higher, 0.05)])
-        assert twice[0].sample.p_holm == pytest.approx(2 * alone.sample.p)
 
     def test_a_group_shows_its_worst_line_or_its_largest(self):
         lines = comparisons.tested([self.draft(higher, m) for m in (0.5, -0.2, 0.3)])

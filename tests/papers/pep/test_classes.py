@@ -58,12 +58,12 @@ def even(dataset, split, alpha, m):
 
 
 def printed():
-    return published.read(DATA)
+    return published.read(DATA).shares
 
 
 def no_winner(frame):
     """Blocks of PEP7 by name."""
-    blocks = contests.no_winner(frame, contests.Published(printed(), published.read_counts(DATA)), "PEP7")
+    blocks = contests.no_winner(frame, published.read(DATA), "PEP7")
     return {block.name.split(" ±")[0]: block for block in blocks}
 
 

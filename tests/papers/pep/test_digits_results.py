@@ -72,30 +72,6 @@ def test_a_record_has_what_a_failure_left(fold):
     assert table["error"].isna().tolist() == [False, True, False, False, False, False]
 
 
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"error": 1.5}, "error is no share"),
-        ({"error": None}, "scores do not agree with the outcome"),
-        ({"outcome": "failed"}, "scores do not agree"),
-        ({"outcome": "good"}, "unknown outcome"),
-        ({"message": "why"}, "message does not agree"),
-        ({"alpha": 1.5}, "alpha is no power"),
-        ({"seconds": -1.0}, "no processor time"),
-        ({"step": 101}, "a step beyond the last"),
-        ({"step": 100}, "two lines of one name"),
-        ({"steps": 200}, "lines of several trainings mixed"),
-        ({"dataset": "digits"}, "unknown data set"),
-    ],
-)
-def test_what_contradicts_itself_is_refused(fold, change, message):
-    _, table = fold({})
-    lines = table.to_dict("records")
-    lines[0] |= change
-    with pytest.raises(store.RecordError, match=message):
-        DIGITS.encode(DIGITS.frame(lines), "here")
-
-
 def test_ends_and_times_of_what_did_not_fail(fold):
     late = {"seed": 2, "errors": (0.2, 0.06, 0.035), "pace": 3.0}
     _, table = fold({"pace": 1.0}, {"seed": 1, "pace": 2.0}, late, {"seed": 3, "failed": (100,)}, {"m": 200})
@@ -176,9 +152,10 @@ def test_tables_and_figures(fold, tmp_path):
     assert " nan" not in text and "(2 of 3)" in text and "never" in text
     assert "M = 200, α = 1, seed 0, step 100: lost" in text and "0 (VFE)" in text
     assert "M = 100, 100 steps: α = 0 (2 runs), 1 (3 runs); M = 200" in " ".join(text.split())
-    digits_results.draw(table, tmp_path / "f")
-    assert {path.stem for path in (tmp_path / "f").glob("*.png")} == set(digits_results.CAPTIONS)
-    digits_results.draw(table[table["m"] == 100], tmp_path / "h")
+    for name, figure in digits_results.FIGURES.items():
+        figure.draw(table, tmp_path / "f" / name)
+        figure.draw(table[table["m"] == 100], tmp_path / "h" / name)
+    assert {path.stem for path in (tmp_path / "f").glob("*.png")} == set(digits_results.FIGURES)
     assert list((tmp_path / "h").glob("*.png")) == [tmp_path / "h" / "figure31.png"]
 
 

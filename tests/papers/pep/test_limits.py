@@ -7,14 +7,14 @@ import pytest
 
 from papers.core import records
 from papers.pep import limits
-from papers.pep.records import LIMITS
+from papers.pep.records import LIMITS, make
 from tilted.kernels import SquaredExponential
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     folder = tmp_path_factory.mktemp("limits")
-    limits.make(folder)
+    make("limits", folder)
     return records.load(LIMITS, folder)
 
 

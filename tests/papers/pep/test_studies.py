@@ -34,7 +34,7 @@ class TestDense:
         monkeypatch.setenv("TILTED_DATA", str(tmp_path))
         (tmp_path / "sources.yaml").write_bytes((OWN / "sources.yaml").read_bytes())
         monkeypatch.setattr(import_module("papers.data.fetch"), "_places", lambda *_: [])
-        dense._dataset.cache_clear()
+        dense.load.cache_clear()
         found = verify.verify([DENSE, LIMITS], tmp_path / "results", verify.Selection({}))
         said = "set TILTED_DATA_MIRROR or --mirror to a folder or URL that has it"
         assert found.missing == [f"pep/dense.csv: could not get 'ionosphere.data'; {said}"]

@@ -7,8 +7,8 @@ import pytest
 from papers.core import audit
 from papers.core.verdicts import FAILS, HOLDS, IN_PART, TOO_FEW, UNDECIDED, finding
 from papers.qp.claims.chapter import TE
-from papers.rep import claims, points_claims
-from papers.rep.claims import CORRECTED, DESCRIBED, OF_FITS, PROTOCOLS
+from papers.rep import artifacts, claims, points_claims
+from papers.rep.claims import CORRECTED, DESCRIBED, PROTOCOLS
 from papers.rep.fits import BLOBS
 from papers.rep.methods import METHODS
 from papers.rep.points import PENALTIES, POWERS
@@ -57,10 +57,15 @@ CELLS = {
 }
 
 
+def blocks(claim, frame, protocol):
+    """What the claim's judge says of its rows."""
+    rows, judge = artifacts.JUDGED[claim]
+    return judge(frame[rows.mask(frame)], protocol)
+
+
 def judged(claim, frame, protocol=DESCRIBED):
     """The finding on a claim by its rule."""
-    judge = {**OF_FITS, **points_claims.OF_POINTS}[claim]
-    return finding(claim, protocol.name, judge(frame, protocol))
+    return finding(claim, protocol.name, blocks(claim, frame, protocol))
 
 
 def verdict(claim, frame, protocol=DESCRIBED):
@@ -118,7 +123,7 @@ def test_one_set_without_gain_is_no_whole():
     frame = fits(CELLS["REP5"], lower_for_rep)
     worse = (frame["dataset"] == "heart") & frame["method"].str.startswith("rep-")
     frame.loc[worse, "error"] += 0.04
-    block = OF_FITS["REP5"](frame, CORRECTED)[0]
+    block = blocks("REP5", frame, CORRECTED)[0]
     assert block.verdict == IN_PART
     assert block.decisive.row == "Heart"
     assert block.decisive.effect == pytest.approx(-0.02, abs=2e-3)
@@ -128,10 +133,10 @@ def test_each_row_is_judged_by_its_most_favourable_reading():
     def error(method):
         return -0.02 if method == "rep-printed" else 0.01 if method.startswith("rep-") else 0.0
 
-    block = OF_FITS["REP5"](fits(CELLS["REP5"], error), CORRECTED)[0]
+    block = blocks("REP5", fits(CELLS["REP5"], error), CORRECTED)[0]
     assert block.verdict == HOLDS
     assert all("printed" in line.note for line in block.lines)
-    assert OF_FITS["REP5"](fits(CELLS["REP5"], error), DESCRIBED)[0].verdict == FAILS
+    assert blocks("REP5", fits(CELLS["REP5"], error), DESCRIBED)[0].verdict == FAILS
 
 
 def test_a_reading_that_is_shown_to_be_lower_is_not_hidden_by_a_noisy_one_that_is_lower_still():
@@ -142,7 +147,7 @@ def test_a_reading_that_is_shown_to_be_lower_is_not_hidden_by_a_noisy_one_that_i
     frame.loc[noisy, "error"] += (
         noise - pd.Series(noise, of_set.index).groupby(of_set).transform("mean") - 0.02
     )
-    block = OF_FITS["REP5"](frame, CORRECTED)[0]
+    block = blocks("REP5", frame, CORRECTED)[0]
     assert block.verdict == HOLDS and all("printed" in line.note for line in block.lines)
 
 
@@ -156,31 +161,31 @@ def test_a_row_has_one_reading_and_an_undecided_one_goes_before_one_that_is_no()
     noise = 0.05 * np.random.default_rng(1).standard_normal(int(noisy.sum()))
     of_set = frame.loc[noisy, "dataset"]
     frame.loc[noisy, "error"] += noise - pd.Series(noise, of_set.index).groupby(of_set).transform("mean")
-    block = OF_FITS["REP5"](frame, CORRECTED)[0]
+    block = blocks("REP5", frame, CORRECTED)[0]
     assert block.verdict == UNDECIDED and all(line.note.startswith("normalised") for line in block.lines)
-    assert OF_FITS["REP5"](frame[~noisy], CORRECTED)[0].verdict != UNDECIDED
+    assert blocks("REP5", frame[~noisy], CORRECTED)[0].verdict != UNDECIDED
 
 
 def test_lengthscales_that_differ_stand_on_the_row():
     frame = fits(CELLS["REP6"], lower_for_rep)
     frame.loc[(frame["method"] == "pep") & (frame["flips"] == 0.2), "lengthscale"] = 60.399
-    notes = {(x.row, x.quantity[:3]): x.note for x in OF_FITS["REP6"](frame, DESCRIBED)[0].lines}
+    notes = {(x.row, x.quantity[:3]): x.note for x in blocks("REP6", frame, DESCRIBED)[0].lines}
     assert notes.pop(("Spam, 20 % flipped", "pep")) == "lengthscales 60.4 and 1"
     assert set(notes.values()) == {""}
 
 
 def test_the_generalising_interval_is_wider():
-    line = OF_FITS["REP5"](fits(CELLS["REP5"], lower_for_rep), DESCRIBED)[0].lines[0]
+    line = blocks("REP5", fits(CELLS["REP5"], lower_for_rep), DESCRIBED)[0].lines[0]
     wider = (line.general.high - line.general.low) / (line.sample.high - line.sample.low)
     # [Nadeau & Bengio 2003]: 1 / J + n_test / n_train instead of 1 / J, of 20 splits of 100 and 50 points
     assert wider == pytest.approx(np.sqrt((1 / 20 + 50 / 100) / (1 / 20)), rel=1e-9)
-    made_up = OF_FITS["REP4"](fits(CELLS["REP4"], lower_for_rep), DESCRIBED)[0].lines[0]
+    made_up = blocks("REP4", fits(CELLS["REP4"], lower_for_rep), DESCRIBED)[0].lines[0]
     assert made_up.general.low == made_up.sample.low
 
 
 def test_spam_without_flips_is_not_of_the_claim():
     frame = fits([("spam", 0.0), ("spam", 0.1)], lower_for_rep)
-    assert {line.row for line in OF_FITS["REP6"](frame, DESCRIBED)[0].lines} == {"Spam, 10 % flipped"}
+    assert {line.row for line in blocks("REP6", frame, DESCRIBED)[0].lines} == {"Spam, 10 % flipped"}
 
 
 def test_parameters_of_a_split_s_own_are_left_out():
@@ -190,7 +195,7 @@ def test_parameters_of_a_split_s_own_are_left_out():
 
 def test_runs_that_did_not_converge_are_named():
     frame = fits(CELLS["REP5"], lower_for_rep, outcome_of=lambda m: "diverged" if m == "ep" else "converged")
-    assert "ep 20 of 20" in OF_FITS["REP5"](frame, DESCRIBED)[0].remark
+    assert "ep 20 of 20" in blocks("REP5", frame, DESCRIBED)[0].remark
 
 
 def converging(rep="converged", ep="diverged", pep="diverged", rep_sweeps=10, splits=10):
@@ -242,18 +247,18 @@ def test_runs_cut_off_are_told_from_those_that_diverge():
     ours = (frame["method"] == "rep-as-described") & (frame["flips"] == 0.1)
     frame.loc[ours & (frame["split"] == 2), "outcome"] = "unsettled"
     frame.loc[ours & frame["split"].isin([3, 4]), "outcome"] = "diverged"
-    lines = OF_FITS["REP3"](frame, DESCRIBED)[0].lines
+    lines = blocks("REP3", frame, DESCRIBED)[0].lines
     notes = [line.note for line in lines if line.row.endswith("REP converges")]
     assert notes == ["rep-as-described: 2 diverged, 1 unsettled", "rep-as-described"]
 
 
 def test_sweeps_are_compared_where_both_converged():
-    lines = OF_FITS["REP3"](converging(), DESCRIBED)[0].lines
+    lines = blocks("REP3", converging(), DESCRIBED)[0].lines
     fewer = [line for line in lines if "sweeps" in line.row]
     assert {line.n for line in fewer} == {5}
     unlike = converging()  # REP unsettled where the others converged: one set less
     unlike.loc[(unlike["split"] == 2) & unlike["method"].str.startswith("rep-"), "outcome"] = "unsettled"
-    lines = OF_FITS["REP3"](unlike, DESCRIBED)[0].lines
+    lines = blocks("REP3", unlike, DESCRIBED)[0].lines
     assert {x.note for x in lines if "sweeps" in x.row} == {"4 of 10 sets where both converged"}
 
 
@@ -268,7 +273,7 @@ def test_sweeps_are_compared_where_both_converged():
     ],
 )
 def test_that_a_method_never_diverges_takes_more_than_ten_runs(end, splits, status):
-    lines = OF_FITS["REP3"](converging(ep=end, splits=splits), DESCRIBED)[0].lines
+    lines = blocks("REP3", converging(ep=end, splits=splits), DESCRIBED)[0].lines
     assert {x.sample.status for x in lines if x.row.endswith(" ep sometimes diverges")} == {status}
 
 
@@ -394,7 +399,7 @@ def test_every_reading_is_of_the_family_of_tests():
     def error(method):
         return -0.004 if method == "rep-printed" else 0.0
 
-    lines = OF_FITS["REP5"](fits(CELLS["REP5"], error), CORRECTED)[0].lines
+    lines = blocks("REP5", fits(CELLS["REP5"], error), CORRECTED)[0].lines
     first = min(lines, key=lambda line: line.sample.p)
     assert len(lines) == 8 and "printed" in first.note
     assert first.sample.p_holm == pytest.approx(8 * len(READINGS) * first.sample.p, rel=1e-9)
@@ -403,24 +408,24 @@ def test_every_reading_is_of_the_family_of_tests():
 def test_lengthscales_are_named_where_they_differ():
     frame = fits(CELLS["REP5"], lower_for_rep)
     frame.loc[(frame["method"] == "ep-damped") & (frame["dataset"] == "heart"), "lengthscale"] = 3.0
-    first, beside = OF_FITS["REP5"](frame, DESCRIBED)
+    first, beside = blocks("REP5", frame, DESCRIBED)
     assert "lengthscales" not in first.remark
     assert beside.remark == "Heart: lengthscales ep-damped 3, ep-engine 1, rep-as-described 1"
 
 
 def test_the_engines_ep_and_rep_are_compared():
-    blocks = OF_FITS["REP4"](fits(CELLS["REP4"], lower_for_rep), CORRECTED)
-    assert [line.quantity for line in blocks[2].lines] == ["ep-engine - REP, test error"] * 2
-    assert blocks[2].verdict == HOLDS
+    of_engine = blocks("REP4", fits(CELLS["REP4"], lower_for_rep), CORRECTED)
+    assert [line.quantity for line in of_engine[2].lines] == ["ep-engine - REP, test error"] * 2
+    assert of_engine[2].verdict == HOLDS
     worse = fits(CELLS["REP4"], lambda method: 0.02 if method == "rep-engine" else 0.0)
-    assert OF_FITS["REP4"](worse, CORRECTED)[2].verdict == FAILS
+    assert blocks("REP4", worse, CORRECTED)[2].verdict == FAILS
 
 
 @pytest.mark.parametrize("sets_left", [0, 3])
 def test_sweeps_of_few_sets_are_undecided_even_if_they_differ_by_the_same(sets_left):
     frame = fits(CELLS["REP4"], lambda method: 0.0, 10, sweeps_of=lambda m: 20 if m in ("ep", "pep") else 10)
     frame.loc[frame["method"].isin(["ep", "pep"]) & (frame["split"] >= sets_left), "outcome"] = "diverged"
-    block = OF_FITS["REP3"](frame, DESCRIBED)[0]
+    block = blocks("REP3", frame, DESCRIBED)[0]
     fewer = [line for line in block.lines if "sweeps" in line.row]
     assert {line.sample.status for line in fewer} == {"undecided"}
     assert {line.note for line in fewer} == {f"{sets_left} of 10 sets where both converged"}
@@ -430,7 +435,7 @@ def test_sweeps_of_few_sets_are_undecided_even_if_they_differ_by_the_same(sets_l
 def test_of_readings_that_converge_as_often_the_faster_one_is_compared():
     frame = converging()
     frame.loc[frame["method"] == "rep-unnormalised", "sweeps"] -= 5
-    lines = OF_FITS["REP3"](frame, CORRECTED)[0].lines
+    lines = blocks("REP3", frame, CORRECTED)[0].lines
     assert {line.note for line in lines if "REP converges" in line.row} == {"rep-unnormalised"}
 
 

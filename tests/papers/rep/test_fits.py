@@ -13,6 +13,7 @@ from papers.rep import exact as rep_exact
 from papers.rep import fits as rep
 from papers.rep import points as rep_points
 from papers.rep.methods import METHODS, Method, Problem
+from papers.rep.records import BOUNDARY, POINTS
 from tilted.exact import weights as exact
 from tilted.exact.chains import Moments
 from tilted.gaussian import Marginals
@@ -174,7 +175,7 @@ def test_a_study_has_a_line_for_every_candidate(monkeypatch):
     monkeypatch.setattr(rep_points, "POWERS", (0.8,))
     monkeypatch.setattr(rep_points, "PENALTIES", (0.03, 100.0))
     lines = list(rep_points.study([-1, 3]))
-    assert all(tuple(one) == rep_points.COLUMNS for one in lines) and len(lines) == 2 * (1 + 3 + 8)
+    assert all(tuple(one) == tuple(POINTS.columns) for one in lines) and len(lines) == 2 * (1 + 3 + 8)
     base = {(one["method"], one["value"]): one for one in lines if one["set"] == -1}
     assert base["exact", 1.0]["mean_error"] == 0 == base["exact", 1.0]["covariance_error"]
     relaxed = base["rep-unnormalised", 0.03]
@@ -206,7 +207,7 @@ def test_boundaries_are_probabilities_and_bayes_is_the_best(monkeypatch):
     monkeypatch.setattr(rep, "parts_of", lambda *_: (X, Xs, y, ys))
     lines = list(rep_boundary.study(0.1, 2, {"ep": (1.0, 1.0)}, {"steps": 7}))
     assert len(lines) == 2 * 49 and all(
-        tuple(sorted(one)) == tuple(sorted(rep_boundary.COLUMNS)) for one in lines
+        tuple(sorted(one)) == tuple(sorted(BOUNDARY.columns)) for one in lines
     )
     p = np.array([one["probability"] for one in lines])
     assert np.all((p >= 0) & (p <= 1))

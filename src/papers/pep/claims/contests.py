@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from papers.pep.claims.shares import (
     share,
 )
 from papers.pep.claims.synthetic import covered, pairs_at_each_m, with_every_m, worst_lines
-from papers.pep.published import Counted, Printed
+from papers.pep.published import Printed, Published
 from papers.pep.regression import FULL, OK, STOPPED
 from papers.pep.scores import NLL, PREDICTIVE, SMLL, SMSE
 
@@ -53,13 +53,6 @@ REQUIRED = dict.fromkeys(("PEP4", "PEP5", "PEP6"), (5, 10, 20, 50)) | {"PEP7": (
 
 LARGE = ("0.8", "1")
 """Powers that all others beat on NLL, in classification (section 4.3)."""
-
-
-class Published(NamedTuple):
-    """The printed shares of experiments and numbers of data sets."""
-
-    shares: Sequence[Printed]
-    counts: Sequence[Counted]
 
 
 def converged(sets: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -106,7 +99,7 @@ def settled(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
 def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
     """Judge PEP4 or PEP5: shares of experiments won, by direction and against the printed percentages."""
     sets = settled(scores.real(fits), claim)
-    pairs = [line for line in published.shares if line.claim == claim]
+    pairs = published.of(claim)
 
     def direction(name: str, chosen: pd.DataFrame, remark: str) -> Block:
         lines = tested([share(chosen, line, 0.5, higher) for line in pairs])
@@ -118,7 +111,7 @@ def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
         _near_printed(sets, pairs),
         set_by_set(sets, published.counts, claim),
     ]
-    if len(same_splits := _alike(sets, claim)):
+    if len(same_splits := _on_common_splits(sets, claim)):
         blocks.append(direction(ALIKE, same_splits, covered(same_splits)))
     blocks.append(at_each_m(sets, pairs))
     made_up = scores.made_up(fits)
@@ -127,7 +120,7 @@ def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
     return blocks
 
 
-def _alike(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
+def _on_common_splits(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
     """Select the fits at every M of `REQUIRED` on the split numbers that all sets with enough of them share.
 
     Each split number then has the same experiments, and each set the same weight. The result is empty if no
@@ -142,24 +135,24 @@ def _alike(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
     return same_splits if len(same_splits) < len(sets) else same_splits.head(0)
 
 
-def by_either_search(fits: pd.DataFrame, others: pd.DataFrame, published: Published, claim: str) -> Block:
-    """Compare shares won by converging searches with shares won by others, on their common experiments."""
-    lines = [line for line in published.shares if line.claim == claim]
-    return Block("by either search", EITHER, tuple(tested([_change(fits, others, line) for line in lines])))
+def by_either_search(fits: pd.DataFrame, described: pd.DataFrame, published: Published, claim: str) -> Block:
+    """Compare shares won by converging searches with those by searches cut off, on common experiments."""
+    drafts = [_change(fits, described, line) for line in published.of(claim)]
+    return Block("by either search", EITHER, tuple(tested(drafts)))
 
 
-def _change(fits: pd.DataFrame, others: pd.DataFrame, line: Printed) -> Draft:
+def _change(fits: pd.DataFrame, described: pd.DataFrame, line: Printed) -> Draft:
     """Return the difference between the shares of experiments won by two kinds of search."""
     import pandas as pd
 
     row, quantity = name_of_pair(line), f"experiments won, {line.score}: converged - cut off"
-    first, second = (duel_of(settled(scores.real(some), line.claim), line) for some in (fits, others))
+    first, second = (duel_of(settled(scores.real(some), line.claim), line) for some in (fits, described))
     if first is None or second is None or not (mine := first.among(second)).n:
         return missing(row, quantity, "points", "no experiment of both")
     reference = second.among(first)
     turned = int((np.sign(mine.differences) != np.sign(reference.differences)).sum())
     note = f"{100 * mine.share:.0f} and {100 * reference.share:.0f} %; another winner in {turned} of {mine.n}"
-    cut = others[(others["outcome"] == STOPPED) & others["alpha"].isin((line.first, line.second))]
+    cut = described[(described["outcome"] == STOPPED) & described["alpha"].isin((line.first, line.second))]
     n_cut = mine.differences.index.isin(pd.MultiIndex.from_frame(cut[compare.EXPERIMENT])).sum()
     note += f", {n_cut} with a search cut off"
     over_splits, over_sets = mine.less(reference, "split"), mine.less(reference, "dataset")
@@ -168,8 +161,7 @@ def _change(fits: pd.DataFrame, others: pd.DataFrame, line: Printed) -> Draft:
 
 def no_winner(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
     """Judge PEP7: the pairs said to be even, the one said not to be, and its printed share."""
-    sets = scores.real(fits)
-    pairs = [line for line in published.shares if line.claim == claim]
+    sets, pairs = scores.real(fits), published.of(claim)
 
     def shares(name: str, chosen: pd.DataFrame, remark: str) -> Block:
         lines = tested([_even_or_won(chosen, line) for line in pairs])
@@ -213,7 +205,7 @@ def _even_or_won(sets: pd.DataFrame, line: Printed) -> Draft:
 def ranked(fits: pd.DataFrame) -> list[Block]:
     """Judge PEP6: the powers with the best and the worst average rank; further blocks compare pairs."""
     sets = settled(scores.real(fits), "PEP6")
-    same_splits = _alike(sets, "PEP6")
+    same_splits = _on_common_splits(sets, "PEP6")
     return [
         _ranked("average ranks", sets, covered(sets)),
         _ranked(CONVERGED, *converged(sets)),

@@ -286,8 +286,8 @@ def _best_inside(made_up: pd.DataFrame) -> tuple[tuple[Line, ...], str]:
     return _worst_of(lines), "; ".join([*remarks, covered(made_up)])
 
 
-def _gains(table: pd.DataFrame, best: str, others: list[str], score: Score) -> Iterator[Draft]:
-    for alpha in others:
+def _gains(table: pd.DataFrame, best: str, rivals: list[str], score: Score) -> Iterator[Draft]:
+    for alpha in rivals:
         gain = (table[alpha] - table[best]).to_numpy(float)
         note = f"α = {best} against α = {alpha}"
         if alpha in ("0", "1"):

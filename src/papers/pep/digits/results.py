@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +20,7 @@ from papers.core.store import write_csv, write_text
 from papers.core.verdicts import NO, YES, Block, Inference, Line
 from papers.pep import scores
 from papers.pep.digits.training import RUN
-from papers.pep.figures import looks
+from papers.pep.figures import Figure, looks
 from papers.pep.regression import FAILED, OK
 
 if TYPE_CHECKING:
@@ -103,8 +104,8 @@ most] over seeds. Skipped: updates of sites left out; refused: steps refused; bo
 HEADER = "M|α|Steps|Runs|Failed|To 5 %|To 3 %|All, s|Errors, %|log p(y*)|Skipped|Refused".split("|")
 
 
-def write(frame: pd.DataFrame, made: Sequence[str], folder: str | Path) -> None:
-    """Write `NAMES`; ``made`` holds the lines about the record's origin (`provenance.note`)."""
+def write(frame: pd.DataFrame, origin: Sequence[str], folder: str | Path) -> None:
+    """Write `NAMES`; ``origin`` holds the lines about the record's origin (`provenance.note`)."""
     import pandas as pd
 
     write_csv(Path(folder, NAMES[0]), pd.DataFrame(map(_line, ends(frame))))
@@ -114,7 +115,7 @@ def write(frame: pd.DataFrame, made: Sequence[str], folder: str | Path) -> None:
     )
     lines = [f"# {TITLE}", "", *INTRODUCTION.splitlines(), "", *items([f"{covered(frame)}."]), ""]
     lines += [*LEGEND.splitlines(), "", *grid(*cells(frame)), "", "## Failures", "", *items(failed), ""]
-    lines += ["## Provenance", "", *made, ""]
+    lines += ["## Provenance", "", *origin, ""]
     write_text(Path(folder, NAMES[1]), "\n".join(lines))
 
 
@@ -223,29 +224,16 @@ def _ratio(row: str, level: float, runs: pd.DataFrame, base: pd.DataFrame) -> Li
 
 # The figures
 
-NUMBERS = {100: "figure31", 200: "figure32"}
-CAPTIONS = {
-    name: (
-        f"Even against odd digits, M = {m}: errors and mean log p(y*) on the test images against processor "
-        "seconds of the training. A thin line a seed, the bold one their mean, step by step."
-    )
-    for m, name in NUMBERS.items()
-}
 PANELS = (("error", "test errors (%)"), ("log_likelihood", "test log p(y*) (nats)"))
 EVERY = 4
 """Measurements from one marker to the next."""
 
 
-def draw(frame: pd.DataFrame, folder: Path) -> None:
-    """Draw the figures for which there are trainings."""
-    with_numbers = frame[frame["outcome"] == OK]
-    for m, name in NUMBERS.items():
-        if (with_numbers["m"] == m).any():
-            _draw(frame[frame["m"] == m], folder / name)
-
-
-def _draw(frame: pd.DataFrame, stem: Path) -> None:
-    """Draw one figure of trainings with the same M."""
+def draw(frame: pd.DataFrame, stem: Path, m: int) -> None:
+    """Draw the trainings with ``m`` pseudo-points, if any has a number."""
+    frame = frame[frame["m"] == m]
+    if not (frame["outcome"] == OK).any():
+        return
     powers = {f"{alpha:g}": runs for alpha, runs in frame.groupby("alpha")}
     with style.drawing(stem, (6.9, 3.3)) as figure:
         for axes, (score, name) in zip(figure.subplots(1, 2), PANELS, strict=True):
@@ -258,7 +246,7 @@ def _draw(frame: pd.DataFrame, stem: Path) -> None:
         errors = figure.axes[0]
         errors.set_yscale("log")
         looks.plain_ticks(errors.yaxis, errors.get_ylim(), most=7)
-        figure.suptitle(f"Even against odd digits by minibatches, M = {frame['m'].iloc[0]}")
+        figure.suptitle(f"Even against odd digits by minibatches, M = {m}")
         handles = looks.handles(list(powers), 1.2)
         place: dict[str, Any] = {"loc": "outside lower center", "ncols": len(handles)}
         legend = figure.legend(handles=handles, title=covered(frame), title_fontsize=style.SMALL, **place)
@@ -281,3 +269,13 @@ def curve(runs: pd.DataFrame, score: str) -> pd.DataFrame:
     """Return mean seconds and score at each step that all seeds reached with numbers."""
     groups = runs[runs["outcome"] == OK].groupby("step")[["seconds", score]]
     return groups.mean()[groups.size() == runs["seed"].nunique()]
+
+
+FIGURES = {
+    name: Figure(
+        partial(draw, m=m),
+        f"Even against odd digits, M = {m}: errors and mean log p(y*) on the test images against processor "
+        "seconds of the training. A thin line a seed, the bold one their mean, step by step.",
+    )
+    for name, m in zip(("figure31", "figure32"), NUMBERS_OF_POINTS, strict=True)
+}

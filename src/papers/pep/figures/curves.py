@@ -15,7 +15,7 @@ import numpy as np
 
 from papers.core import style
 from papers.pep import scores
-from papers.pep.compare import short_of_bound, standard_error
+from papers.pep.compare import short_of_bound
 from papers.pep.figures import looks
 from papers.pep.regression import FULL
 from papers.pep.scores import NAMES, SMSE
@@ -101,7 +101,7 @@ def _means(
             is_complete = len(run.splits) == most
             hollow: dict[str, Any] = {} if is_complete else {"markerfacecolor": "white"}
             groups = run.of(fits, alpha)
-            middle, error = groups.mean(), groups.agg(standard_error).fillna(0.0)
+            middle, error = groups.mean(), groups.sem().fillna(0.0)
             place = middle.index.to_numpy(float) * DODGE ** (k - (len(powers) - 1) / 2)
             edge = 0 if is_complete else 0.6
             axes.errorbar(place, middle, yerr=error if bars else None, markeredgewidth=edge, **look, **hollow)
@@ -143,7 +143,7 @@ def _full(axes: Axes, fits: pd.DataFrame) -> None:
         values = full[full.index.isin(run.splits)]
         if not len(values):
             continue
-        middle, error = values.mean(), standard_error(values)
+        middle, error = values.mean(), values.sem()
         # across the panel where there is one stretch, else a little beyond its ends
         first, last = (0.0, np.inf) if len(runs) == 1 else (run.sizes[0] / 1.22, run.sizes[-1] * 1.22)
         ends = np.clip([first, last], 1.0, 1e6)

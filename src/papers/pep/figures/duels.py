@@ -181,8 +181,8 @@ def ranking(fits: pd.DataFrame, stem: Path) -> None:
 
 def shares(fits: pd.DataFrame, score: Score) -> np.ndarray:
     """Return the shares of experiments that the row's power wins against the column's; diagonal NaN."""
-    powers = scores.alphas(fits)
-    duels = [[compare.duel(fits, a, b, score) if a != b else None for b in powers] for a in powers]
+    powers, table = scores.alphas(fits), compare.wide(fits, score)
+    duels = [[compare.duel_in(table, a, b) if a != b else None for b in powers] for a in powers]
     return np.array([[duel.share if duel else np.nan for duel in row] for row in duels])
 
 

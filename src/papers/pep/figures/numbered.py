@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from papers.pep.figures import curves, duels
-from papers.pep.scores import ENDS, ERROR, NLL, NLML, SMLL, SMSE, is_classification
+from papers.pep.figures import Figure, curves, duels
+from papers.pep.scores import ENDS, ERROR, NLL, NLML, SMLL, SMSE
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from papers.core.comparisons import Score
-
-
-class Figure(NamedTuple):
-    """A figure: the function that draws it from fits to a path stem (or draws nothing), and its caption."""
-
-    draw: Callable[[pd.DataFrame, Path], None]
-    caption: str
-
 
 A_SPLIT = "a thin line a split, the bold one their mean."
 MEAN = "mean over splits and its standard error; hollow: over fewer splits."
@@ -44,11 +33,13 @@ def _pairs(first: int, kind: str, differences: str) -> dict[str, Figure]:
     return figures
 
 
-def _scores(first: int, shown: Mapping[Score, str]) -> dict[str, Figure]:
+def _scores(first: int, headings: Mapping[Score, str]) -> dict[str, Figure]:
     """Return two figures for each score, numbered from ``first``: a line for each split, and means."""
     kinds = ((curves.real_traces, A_SPLIT), (curves.real_means, MEAN))
     every = [
-        (partial(draw, score=x), f"{heading}: {how}") for x, heading in shown.items() for draw, how in kinds
+        (partial(draw, score=x), f"{heading}: {how}")
+        for x, heading in headings.items()
+        for draw, how in kinds
     ]
     return {f"figure{number}": Figure(*drawing) for number, drawing in enumerate(every, first)}
 
@@ -100,11 +91,3 @@ CLASSIFICATION = {
     **_pairs(24, "classification", "differences"),
     **_scores(27, {ERROR: "Test error", NLL: "NLL of the test labels"}),
 }
-CAPTIONS: Mapping[str, str] = {name: figure.caption for name, figure in (REGRESSION | CLASSIFICATION).items()}
-
-
-def write(fits: pd.DataFrame, folder: Path) -> None:
-    """Draw every figure for which there are fits."""
-    figures = CLASSIFICATION if is_classification(fits) else REGRESSION
-    for name, figure in figures.items():
-        figure.draw(fits, folder / name)

@@ -68,7 +68,6 @@ def mapped(table: pd.DataFrame) -> pd.DataFrame:
 
 def maps(table: pd.DataFrame, stem: Path) -> None:
     """Draw predictive probabilities of every method, and the training points with the best classifier."""
-    table = mapped(table)
     methods = looks.present(table)
     bayes = _grid(table[table["method"] == BAYES])
     n_rows = -(-(len(methods) + 1) // PER_ROW)
@@ -134,7 +133,7 @@ def _map_handles() -> list[Line2D]:
 
 def changes(curves: pd.DataFrame, fits: pd.DataFrame, stem: Path) -> None:
     """Draw the change of the weights in each sweep on one training set for each flip rate, and its end."""
-    fits, curves = followed(fits), followed(curves)
+    fits = followed(fits)
     rates = sorted(curves["flips"].unique())
     with style.drawing(stem, (7.2, 0.9 + 2.0 * len(rates))) as figure:
         grid = figure.subplots(len(rates), len(CURVE_PANELS), sharex=True, sharey=True, squeeze=False)
@@ -186,7 +185,6 @@ def _change_handles() -> list[Line2D]:
 
 def scores(fits: pd.DataFrame, stem: Path) -> None:
     """Draw sweeps, runs that did not converge and test errors: a row for each method, at each flip rate."""
-    fits = of_blobs(fits)
     with style.drawing(stem, _size(fits, 0.2)) as figure:
         rows = _rows_of_methods(figure, fits, SCORES, width_ratios=(1.0, 0.6, 1.0))
         for flips, row in rows.items():
@@ -217,11 +215,11 @@ def _size(table: pd.DataFrame, height: float) -> tuple[float, float]:
 
 
 def _rows_of_methods(
-    figure: Figure, table: pd.DataFrame, labels: Sequence[str], **others: Any
+    figure: Figure, table: pd.DataFrame, labels: Sequence[str], **settings: Any
 ) -> dict[float, np.ndarray]:
     """Return flip rate -> a row of panels, in which every method will have a row."""
     rates = sorted(table["flips"].unique())
-    grid = figure.subplots(len(rates), len(labels), sharex="col", sharey=True, squeeze=False, **others)
+    grid = figure.subplots(len(rates), len(labels), sharex="col", sharey=True, squeeze=False, **settings)
     for axes, label in zip(grid[-1], labels, strict=True):
         axes.set_xlabel(label)
     return dict(zip(rates, grid, strict=True))

@@ -79,13 +79,13 @@ def rows(panels: Sequence[Axes] | np.ndarray, methods: Sequence[str]) -> None:
     style.row_axis(panels, [LOOKS[name].label for name in methods])
 
 
-def beside(axes: Axes, height: float, text: str) -> None:
+def at_right_edge(axes: Axes, height: float, text: str) -> None:
     """Write small text at the right edge of a panel, at a height in its rows."""
     places = axes.get_yaxis_transform()
     axes.text(1.02, height, text, transform=places, fontsize=5.8, color=style.GREY, va="center_baseline")
 
 
-def marks(method: str, **others: Any) -> dict[str, Any]:
+def marks(method: str, **changes: Any) -> dict[str, Any]:
     """Return arguments of ``plot`` for marks of a method that no line joins."""
     look = LOOKS[method]
     return {
@@ -94,15 +94,15 @@ def marks(method: str, **others: Any) -> dict[str, Any]:
         "color": look.colour,
         "markeredgewidth": 0,
         "zorder": 3,
-        **others,
+        **changes,
     }
 
 
-def labelled(axes: Axes, X: np.ndarray, y: np.ndarray, labels: Labels, **others: Any) -> None:
+def labelled(axes: Axes, X: np.ndarray, y: np.ndarray, labels: Labels, **changes: Any) -> None:
     """Draw points of the plane as open marks, with a marker and colour for each label."""
     for label, marker, colour in labels:
         x_1, x_2 = X[y == label].T
-        axes.plot(x_1, x_2, linestyle="", marker=marker, color=colour, markerfacecolor="none", **others)
+        axes.plot(x_1, x_2, linestyle="", marker=marker, color=colour, markerfacecolor="none", **changes)
 
 
 def runs(axes: Axes, fits: pd.DataFrame, score: str, height: float, method: str, scale: float = 1.0) -> None:
@@ -148,16 +148,16 @@ def interval(axes: Axes, estimate: statistics.Estimate, height: float, method: s
     axes.errorbar(mean, height, xerr=ends, **look)
 
 
-def line_handle(method: str, **others: Any) -> Line2D:
+def line_handle(method: str, **changes: Any) -> Line2D:
     """Return the legend handle of a method with line and marker."""
     look = LOOKS[method]
-    drawn = {"linewidth": 1.2, "marker": look.marker, "markersize": 4.0, "markeredgewidth": 0.0, **others}
+    drawn = {"linewidth": 1.2, "marker": look.marker, "markersize": 4.0, "markeredgewidth": 0.0, **changes}
     return style.line(look.label, color=look.colour, **drawn)
 
 
-def mark(marker: str, label: str, **others: Any) -> Line2D:
+def mark(marker: str, label: str, **changes: Any) -> Line2D:
     """Return the legend handle of a grey mark."""
-    drawn = {"color": style.GREY, "markersize": 4.0, "linestyle": "", **others}
+    drawn = {"color": style.GREY, "markersize": 4.0, "linestyle": "", **changes}
     return style.line(label, marker=marker, **drawn)
 
 

@@ -47,7 +47,6 @@ def best(lines: pd.DataFrame) -> pd.Series | None:
 
 def base(table: pd.DataFrame, stem: Path) -> None:
     """Draw decision boundaries of the base set, and errors of mean and covariance against u and c."""
-    table = of_base(table)
     with style.drawing(stem, (7.2, 4.6)) as figure:
         panels = figure.subplot_mosaic("abc;tde", width_ratios=(1.25, 1.0, 1.0))
         _boundaries(panels["a"], panels["t"], table)
@@ -77,7 +76,7 @@ def _boundaries(axes: Axes, turns: Axes, table: pd.DataFrame) -> None:
     axes.annotate("mislabelled", X[-1], xytext=(0, 7), textcoords="offset points", ha="center", fontsize=6.5)
     exact = table[table["method"] == EXACT].iloc[0]
     _boundary(axes, exact, "black", "-", 2.4)
-    by_method = _shown(table)
+    by_method = _chosen(table)
     for height, (method, line) in enumerate(by_method.items()):
         _boundary(axes, line, LOOKS[method].colour, looks.DASHES, 1.0)
         turns.plot(_turned(line, exact), height, **looks.marks(method, markersize=5.0, linestyle="-"))
@@ -90,7 +89,7 @@ def _boundaries(axes: Axes, turns: Axes, table: pd.DataFrame) -> None:
     turns.set_xlabel("turned from the exact one (degrees)")
 
 
-def _shown(table: pd.DataFrame) -> dict[str, pd.Series]:
+def _chosen(table: pd.DataFrame) -> dict[str, pd.Series]:
     """Select the rows whose boundaries are drawn: EP, one Power EP, each reading at its best penalty."""
     powered = (table["method"] == "pep") & (table["value"] == POWER)
     lines = {"ep": best(table[table["method"] == "ep"]), "pep": best(table[powered])}
@@ -141,12 +140,16 @@ def _same_limits(first: Axes, second: Axes) -> None:
         axes.set_ylim(min(ends), max(ends))
 
 
+def of_random_sets(table: pd.DataFrame) -> pd.DataFrame:
+    """Select the rows of the methods on the random sets."""
+    return table[(table["set"] != BASE_SET) & (table["method"] != EXACT)]
+
+
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the random sets, with errors divided by those of EP on the same set.
+    """Return the rows of methods other than EP, with errors divided by those of EP on the same set.
 
     Whatever the outcome: an error is that of the last proper posterior.
     """
-    table = table[(table["set"] != BASE_SET) & (table["method"] != EXACT)]
     ep = table[table["method"] == "ep"].set_index("set")
     relative = table[table["method"] != "ep"].copy()
     for score in ERRORS:
@@ -178,7 +181,7 @@ def over_sets(table: pd.DataFrame, stem: Path) -> None:
         for axes, name in zip(grid[:, 0], ERRORS.values(), strict=False):
             axes.set_ylabel(f"{name} error\n/ EP's")
         grid[-1, 0].set_ylabel("not\nconverged")
-        ep = table[(table["method"] == "ep") & (table["set"] != BASE_SET)]
+        ep = table[table["method"] == "ep"]
         converged, n = int((ep["outcome"] == CONVERGED).sum()), relative["set"].nunique()
         figure.suptitle(f"{n} random sets of five points; EP converged on {converged}", fontsize=8.5)
         handles = [*_quartile_handles(), *looks.end_handles(relative["outcome"])]

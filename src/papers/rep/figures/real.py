@@ -75,7 +75,6 @@ def differences(fits: pd.DataFrame, method: str) -> tuple[Estimate, Estimate] | 
 
 def benchmarks(fits: pd.DataFrame, stem: Path) -> None:
     """Draw mean test errors of the sets, and differences from EP's on the same splits, with outcomes."""
-    fits = of_sets(fits)
     sets, methods = [name for name in UCI if (fits["dataset"] == name).any()], looks.present(fits)
     with style.drawing(stem, (7.6, 1.2 + 0.4 * len(methods))) as figure:
         grid = figure.subplots(2, len(sets), sharey="row", squeeze=False)
@@ -97,7 +96,7 @@ def benchmarks(fits: pd.DataFrame, stem: Path) -> None:
 def _errors(axes: Axes, fits: pd.DataFrame, methods: list[str]) -> None:
     for height, method in enumerate(methods):
         own = fits[fits["method"] == method]
-        looks.beside(axes, height, looks.counts(own["outcome"]))
+        looks.at_right_edge(axes, height, looks.counts(own["outcome"]))
         mean = mean_error(own)
         if mean is None:
             continue
@@ -120,7 +119,6 @@ def _differences(axes: Axes, fits: pd.DataFrame, methods: list[str]) -> None:
 
 def spam(fits: pd.DataFrame, stem: Path) -> None:
     """Draw errors against the share of flipped labels, differences from EP's, and runs not converged."""
-    fits = of_spam(fits)
     groups = {name: looks.present(fits, methods) for name, methods in GROUPS.items()}
     groups = {name: methods for name, methods in groups.items() if methods}
     rates = np.array(sorted(fits["flips"].unique()))
