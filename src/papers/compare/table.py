@@ -55,6 +55,8 @@ def read(path: Path, rows: int | None = None, seed: int = 0, **options: Any) -> 
         frame = frame[frame.index.isin(frame.sample(rows, random_state=seed).index)]
     task, y = targets(path, frame[about.target], about, remarks)
     X = features(path, frame.drop(columns=[about.target, *filter(None, [about.group])]), about, remarks)
+    if X.empty:
+        raise ValueError(f"{path}: no column is left to predict '{about.target}' from")
     groups = np.unique(frame[about.group], return_inverse=True)[1] if about.group else None
     _require_folds(X, y, groups, task, about.target, remarks)
     source = (str(path.resolve()), hashlib.sha256(content).hexdigest())

@@ -89,7 +89,10 @@ def parse(path: Path, content: bytes, about: Description) -> pd.DataFrame:
 def select(where: object, frame: pd.DataFrame, about: Description) -> tuple[pd.DataFrame, list[str]]:
     """Leave out dropped columns and rows with missing values; return the rest and remarks."""
     columns, remarks = frame.columns.tolist(), []
-    for name in (about.target, *filter(None, [about.group]), *about.drop, *about.one_hot):
+    used = (about.target, *filter(None, [about.group]), *about.one_hot)
+    for name in (*about.drop, *used):
+        if name in used and name in about.drop:
+            raise ValueError(f"{where}: column '{name}' is dropped and used")
         if name not in columns:
             near = difflib.get_close_matches(name, columns, 5) or columns[:10]
             hint = "" if re.search(r"[^\W\d]", "".join(columns)) else "; is there no header (header: false)?"

@@ -245,6 +245,8 @@ def test_intervals_cover_by_the_predictive_distribution():
         ('a,b,y\n1,"two\nlines",0.5\n2,x,\n', {"drop": ["b"]}, "line 4: column 'y': '' is a missing"),
         ("a,y\n1,2020-01-31\n2,2020-02-28\n3,2020-03-31\n", {}, "is this a date"),
         ('a,y\n1,"59,701"\n2,"60,812"\n3,"9,5"\n', {}, "'59,701' is not .*decimal comma"),
+        ("a,y\n1,2\n2,3\n", {"drop": ["y"]}, "column 'y' is dropped and used"),
+        ("a,y\n1,2\n2,3\n", {"drop": ["a"]}, "no column is left to predict 'y' from"),
         ("a,y\n1,$3.24\n2,$3.25\n3,$3.26\n", {}, r"'\$3.24' is not .*Units must go"),
         ("a,y\n" + "1,1\n2,1.0\n" * 9, {}, "every y is '1'"),
         (
