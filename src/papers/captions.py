@@ -16,9 +16,8 @@ from papers.pep import artifacts as pep
 from papers.pep import reads as pep_reads
 from papers.pesc import figures as pesc_figures
 from papers.pesc import reads as pesc_reads
-from papers.qp import figures as qp_figures
+from papers.qp import artifacts as qp
 from papers.qp import protocols
-from papers.qp import reads as qp_reads
 from papers.qp.table1 import fidelity
 from papers.rep import figures as rep_figures
 from papers.rep import reads as rep_reads
@@ -57,7 +56,7 @@ PAPERS = (
         'Zhang, Walder, Bonilla, Rizoiu and Xie, "Quantile Propagation for Wasserstein-Approximate Gaussian '
         'Processes", NeurIPS 2020',
         "The paper prints its Table 1. Its Figure 1 shows points without numbers; QP5 and QP6 test it.",
-        qp_figures.CAPTIONS,
+        qp.CAPTIONS,
     ),
     Paper(
         "PEP",
@@ -86,7 +85,7 @@ PAPERS = (
     ),
 )
 
-READS: dict[str, ModuleType] = {"QP": qp_reads, "PEP": pep_reads, "REP": rep_reads, "PESC": pesc_reads}
+READS: dict[str, ModuleType] = {"QP": qp, "PEP": pep_reads, "REP": rep_reads, "PESC": pesc_reads}
 """Paper -> module that names the records of its claims and figures."""
 
 TABLES = {

@@ -19,8 +19,7 @@ from papers.core.figure_data import PACKED, PLAIN
 from papers.core.runs import CHECKOUT
 from papers.pep import artifacts as pep_artifacts
 from papers.pesc import artifacts as pesc_artifacts
-from papers.qp import artifacts as qp_artifacts
-from papers.qp import reads as qp
+from papers.qp import artifacts as qp
 from papers.qp.published import ROWS
 from papers.rep import artifacts as rep_artifacts
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from papers.core.slices import Slice
 
 ARTIFACTS: dict[str, ModuleType] = {
-    "QP": qp_artifacts,
+    "QP": qp,
     "PEP": pep_artifacts,
     "REP": rep_artifacts,
     "PESC": pesc_artifacts,

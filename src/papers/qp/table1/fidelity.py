@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +29,6 @@ import numpy as np
 from papers.core import render
 from papers.core.grid import grid
 from papers.core.render import Column, text
-from papers.core.store import write_text
 from papers.qp import published
 from papers.qp.lines import FAILED, FOLD
 from papers.qp.published import RELEASED_VB, ROWS
@@ -128,11 +126,6 @@ def _judged(
     else:
         verdict = PASS if abs(deviation) <= tolerance + ROUNDING else MISS
     return (what, *key, ours, theirs, deviation, tolerance, verdict, n_seeds)
-
-
-def write_csv(fidelity: pd.DataFrame, path: str | Path) -> Path:
-    """Write `check`'s result as CSV, numbers with six decimals."""
-    return write_text(path, fidelity.round(6).to_csv(index=False, lineterminator="\n"))
 
 
 def markdown(fidelity: pd.DataFrame) -> str:
