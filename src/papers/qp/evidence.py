@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PRINTED = "qp_table1.csv"
 """The published Table 1, among the published numbers."""
 
-NOTED = (TIMING, LOOKUP_ERRORS, LOOKUP_EFFECT, TRUTH, NEARER_FITS)
+WITH_NOTES = (TIMING, LOOKUP_ERRORS, LOOKUP_EFFECT, TRUTH, NEARER_FITS)
 """Studies whose pages and claims have notes on how far their rows were repeated."""
 
 
@@ -67,8 +67,8 @@ class Evidence:
 
     @cached_property
     def notes(self) -> tuple[dict[Study, list[str]], list[str]]:
-        """Return the notes on each of `NOTED`, and warnings about all of them."""
-        return provenance.of({study: self.rows(study) for study in NOTED}, self.folder)
+        """Return the notes on each of `WITH_NOTES`, and warnings about all of them."""
+        return provenance.of({study: self.rows(study) for study in WITH_NOTES}, self.folder)
 
     @cached_property
     def truth(self) -> pd.DataFrame:

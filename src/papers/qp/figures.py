@@ -221,9 +221,9 @@ def _differences(axes: Axes, cells: pd.DataFrame, rows: Sequence[str], methods: 
     style.signed_axis(axes)
 
 
-def _row_label(shown: pd.DataFrame, row: str) -> str:
+def _row_label(table: pd.DataFrame, row: str) -> str:
     """Label a row, with its numbers of seeds by method if they are not the paper's."""
-    lines = shown[shown["row"] == row].drop_duplicates("method")
+    lines = table[table["row"] == row].drop_duplicates("method")
     counts = lines["n_seeds"].tolist()
     complete = bool(counts) and min(counts) >= n_seeds(row)
     return row if complete else f"{row}\n(seeds: {seeds_text(counts or [0])})"

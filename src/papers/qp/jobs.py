@@ -60,10 +60,10 @@ def _fits(config: Config) -> Iterator[Job]:
                 raise ValueError(f"qp.{protocol}: {error}") from None
 
 
-def _grids(part: Config) -> Iterator[Config]:
+def _grids(section: Config) -> Iterator[Config]:
     """Yield a grid of rows and methods, and the grids inside it."""
-    yield part
-    for further in part.get("also", []):
+    yield section
+    for further in section.get("also", []):
         yield from _grids(further)
 
 
@@ -92,8 +92,8 @@ def _fit(protocol: str, dataset: str, method: str, first: int, last: int, keep: 
         inputs["table"] = _certified_table()
         modules.append(lookup.__name__)
     shared = {"protocol": [protocol], "dataset": [dataset], "seed": range(first, last + 1)}
-    made = [method, *protocols.further_records(method, spec)]
-    keys = [Slice(study_of(protocol), {**shared, "method": made})]
+    records = [method, *protocols.further_records(method, spec)]
+    keys = [Slice(study_of(protocol), {**shared, "method": records})]
     keys += [Slice(VARIANCES, shared)] * (method == "qp" and protocol in FITS)
     return Job(
         path=f"data/fits/qp/{protocol}/{dataset}/{method}-{first:03d}-{last:03d}.jsonl.gz",
@@ -278,8 +278,8 @@ def figures(config: Config) -> list[str]:
     return [f"{name}.{kind}" for name in drawn for kind in ("pdf", "png")]
 
 
-def _figures(part: Config) -> Iterator[str]:
-    methods, rows = set(part["methods"]), part["rows"]
+def _figures(section: Config) -> Iterator[str]:
+    methods, rows = set(section["methods"]), section["rows"]
     tasks = {task_of(name) for name in rows}
     if {"ep", "qp"} <= methods:
         yield from (name for name, task in VARIANCE_FIGURES.items() if task in tasks)

@@ -219,7 +219,7 @@ def test_the_premise_takes_ten_splits_of_most_rows():
     for n, verdict in ((6, TOO_FEW), (7, HOLDS), (10, HOLDS)):
         found = finding("QP10", "as-released", exact.premise(whole(n), "as-released"))
         assert found.verdict == verdict
-        notes = {line.row: line.note for line in found.blocks[0].lines if line.quantity == variances.OVER}
+        notes = {line.row: line.note for line in found.blocks[0].lines if line.quantity == exact.OVER}
         assert notes["IonoS"].startswith("10 splits") and notes["Mining"][0] == ("9" if n < 10 else "1")
 
 

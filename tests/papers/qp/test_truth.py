@@ -37,7 +37,7 @@ def test_a_record_is_complete_and_has_no_nan(case):
     )
     assert set(rows[0][1]) == {*TRUTH.types} and set(rows[-1][1]) == {*TRUTH_LATENTS.types}
     details = record["details"]
-    assert all(details[part]["r_hat_max"] < 1.1 for part in truth.PARTS)
+    assert all(details[part]["r_hat_max"] < 1.1 for part in truth.SUBSETS)
     assert details["sampler"]["stuck"] == details["annealing"]["stuck"] == 0
     assert ("mirror" in details) == (dataset.name == "coal")
 
@@ -59,7 +59,7 @@ def test_approximations_are_those_of_the_record(case):
     dataset, record = case
     evidences, latents = truth.approximations(dataset, KERNELS[dataset.name], 0, 0)
     assert record == record | evidences
-    assert record["latents"] == {part: record["latents"][part] | latents[part] for part in truth.PARTS}
+    assert record["latents"] == {part: record["latents"][part] | latents[part] for part in truth.SUBSETS}
 
 
 def test_truth_and_ep_agree_roughly(case):
@@ -139,7 +139,7 @@ def test_draws_agree_with_chains(iterations, draws):
     json.dumps(drawn, allow_nan=False)
     assert set(drawn) == set(chains) and drawn["details"]["annealing"] is None
     z = [(chains["log_evidence"] - drawn["log_evidence"]) / drawn["se_log_evidence"]]
-    for part in truth.PARTS:
+    for part in truth.SUBSETS:
         one, other = (record["latents"][part] for record in (chains, drawn))
         assert list(one) == list(other) and one["mean_qp"] == other["mean_qp"]
         for name in ("mean", "variance", "log_density"):

@@ -47,12 +47,12 @@ def premise(table: pd.DataFrame, protocol: str) -> list[Block]:
     ]
 
 
-def _against_exact(table: pd.DataFrame, part: str, name: str) -> Block:
+def _against_exact(table: pd.DataFrame, subset: str, name: str) -> Block:
     test = (
         f"mean over the {name} of a fold, interval of {DECIDED:g} Monte-Carlo standard errors (upper bounds)"
     )
     by_row: dict[str, dict[str, Any]] = {}
-    for line in table[table["part"] == part].itertuples(index=False):
+    for line in table[table["part"] == subset].itertuples(index=False):
         by_row.setdefault(line.row, {})[line.method] = line
     lines: list[Line] = []
     for row in ROWS.values():

@@ -103,11 +103,11 @@ def draw(
     )
 
 
-def _jackknifed(parts: np.ndarray, latents: int) -> list[Estimate]:
+def _jackknifed(batches: np.ndarray, latents: int) -> list[Estimate]:
     """Estimate log mean weight of a batch, means, variances and log densities, from sums [batches, ...]."""
-    total, n = np.sum(parts, axis=0), len(parts)
+    total, n = np.sum(batches, axis=0), len(batches)
     estimates = _statistics(total[None] / n, latents)
-    without = _statistics((total - parts) / (n - 1), latents)
+    without = _statistics((total - batches) / (n - 1), latents)
     return [
         Estimate(value[0], np.sqrt((n - 1) * np.mean((each - np.mean(each, axis=0)) ** 2, axis=0)))
         for value, each in zip(estimates, without, strict=True)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     Columns = tuple[dict[str, float], dict[str, dict[str, list[float]]]]
 
 PROTOCOL, METHODS = published.TRUTH_PROTOCOL, published.TRUTH_METHODS
-PARTS = ("train", "test")
+SUBSETS = ("train", "test")
 FRACTION = 0.7
 JOINT_STEPS = 4  # at each power of the annealing; with fewer, runs caught in a tail dominate the weights
 DIGITS, ERROR_DIGITS = 7, 3
@@ -133,7 +133,7 @@ def run(
         **exact,
         **evidences,
         "seconds": sum(exact["details"]["seconds"].values()),
-        "latents": {part: exact["latents"][part] | columns[part] for part in PARTS},
+        "latents": {subset: exact["latents"][subset] | columns[subset] for subset in SUBSETS},
     }
 
 
@@ -200,7 +200,7 @@ def _columns(result: Approximated, target: Target) -> Columns:
     """Return the methods' log evidences and columns of latents."""
     distinct = np.unique(target.latent, return_index=True)[1]
     evidences: dict[str, float] = {}
-    latents: dict[str, dict[str, list[float]]] = {part: {} for part in PARTS}
+    latents: dict[str, dict[str, list[float]]] = {subset: {} for subset in SUBSETS}
     for method, fit in result.fits.items():
         mean, variance = fit.predict_latent(result.points.X_test)
         density = fit.problem.likelihood.log_predictive(result.points.y_test, mean, variance)
@@ -250,14 +250,14 @@ def _drawn(drawn: truth_drawn.Drawn, n_draws: int) -> dict[str, Any]:
     at = len(drawn.mean.value) - len(drawn.log_density.value)
     size = float(f"{drawn.effective:.{ERROR_DIGITS}g}")
     latents = {
-        part: {
+        subset: {
             "mean": _rounded(drawn.mean.value[rows]),
             "variance": _rounded(drawn.variance.value[rows]),
             "se_mean": _rounded(drawn.mean.error[rows], ERROR_DIGITS),
             "se_variance": _rounded(drawn.variance.error[rows], ERROR_DIGITS),
             "effective_size": [size] * len(drawn.mean.value[rows]),
         }
-        for part, rows in (("train", slice(at)), ("test", slice(at, None)))
+        for subset, rows in (("train", slice(at)), ("test", slice(at, None)))
     }
     latents["test"] |= _densities(*drawn.log_density)
     return {
@@ -273,7 +273,7 @@ def _drawn(drawn: truth_drawn.Drawn, n_draws: int) -> dict[str, Any]:
             },
             "annealing": None,
             "seconds": {"drawing": drawn.seconds},
-            **dict.fromkeys(PARTS, {"r_hat_max": None, "bulk_size_min": None}),
+            **dict.fromkeys(SUBSETS, {"r_hat_max": None, "bulk_size_min": None}),
         },
     }
 

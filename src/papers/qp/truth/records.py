@@ -17,7 +17,7 @@ from papers.core.study import EXACT, Float, Integer, Study, Text, ordered_text, 
 from papers.qp import fits
 from papers.qp.published import ROWS
 from papers.qp.repeat import loaded
-from papers.qp.truth.experiment import METHODS, PARTS, PROTOCOL, approximations
+from papers.qp.truth.experiment import METHODS, PROTOCOL, SUBSETS, approximations
 
 if TYPE_CHECKING:
     from typing import Any
@@ -38,8 +38,8 @@ def repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
         evidences, columns = approximations(dataset, kernel, row["seed"], row["fold"])
         yield TRUTH, row | evidences
         of_split = latents[np.all([latents[name] == row[name] for name in SPLIT], axis=0)]
-        for part in PARTS:
-            repeated = of_split[of_split["part"] == part].assign(**columns[part])
+        for subset in SUBSETS:
+            repeated = of_split[of_split["part"] == subset].assign(**columns[subset])
             yield from ((TRUTH_LATENTS, latent) for latent in repeated.to_dict("records"))
 
 
@@ -70,7 +70,7 @@ TRUTH_LATENTS = Study(
     "qp/truth_latents.csv.gz",
     {
         **_KEYS,
-        "part": ordered_text(PARTS),
+        "part": ordered_text(SUBSETS),
         "point": Integer(),
         **dict.fromkeys((*EXACT_COLUMNS, "log_density", "se_log_density"), Float(EXACT, compared=False)),
         **{
@@ -92,7 +92,7 @@ def rows_of(record: Mapping[str, Any]) -> Iterator[tuple[Study, dict[str, Any]]]
     row = {name: value for name, value in record.items() if name != "latents"}
     yield TRUTH, {**row, "details": json.dumps(record["details"])}
     shared = {name: record[name] for name in (*SPLIT, "run") if name in record}
-    for part, columns in record["latents"].items():
+    for subset, columns in record["latents"].items():
         for point, values in enumerate(zip(*columns.values(), strict=True)):
             latent = dict(zip(columns, values, strict=True))
-            yield TRUTH_LATENTS, {**shared, "part": part, "point": point, **latent}
+            yield TRUTH_LATENTS, {**shared, "part": subset, "point": point, **latent}

@@ -25,7 +25,7 @@ from papers.core.grid import WIDTH
 from papers.core.render import Column, text
 from papers.core.store import write_text
 from papers.qp.published import ROWS
-from papers.qp.truth.experiment import METHODS, PARTS
+from papers.qp.truth.experiment import METHODS, SUBSETS
 from papers.qp.truth.records import SPLIT
 
 if TYPE_CHECKING:
@@ -67,10 +67,10 @@ def summary(splits: pd.DataFrame, latents: pd.DataFrame) -> pd.DataFrame:
 
     by_part = dict(iter(latents.groupby(["dataset", "part"])))
     lines = [
-        _line(of_dataset, by_part[dataset, part], method, part)
+        _line(of_dataset, by_part[dataset, subset], method, subset)
         for dataset, of_dataset in splits.groupby("dataset", sort=False)
         for method in METHODS
-        for part in PARTS
+        for subset in SUBSETS
     ]
     return pd.DataFrame(lines, columns=COLUMNS)
 
@@ -96,7 +96,7 @@ def error_of_mean(errors: np.ndarray, sizes: Sequence[int]) -> float:
     return float(np.sqrt(np.sum(np.square(sums))) / len(errors))
 
 
-def _line(splits: pd.DataFrame, latents: pd.DataFrame, method: str, part: str) -> dict[str, Any]:
+def _line(splits: pd.DataFrame, latents: pd.DataFrame, method: str, subset: str) -> dict[str, Any]:
     ratios, noise = log_ratios(latents, method), log_variance_errors(latents)
     sizes = latents.groupby(list(SPLIT), sort=False).size().tolist()
     dataset, sd = splits["dataset"].iloc[0], np.sqrt(latents["variance"])
@@ -104,7 +104,7 @@ def _line(splits: pd.DataFrame, latents: pd.DataFrame, method: str, part: str) -
         "row": ROWS[dataset],
         "dataset": dataset,
         "method": method,
-        "part": part,
+        "part": subset,
         "splits": len(splits),
         "n": len(ratios),
         "mean_rms": rms((latents[f"mean_{method}"] - latents["mean"]) / sd),
@@ -115,12 +115,12 @@ def _line(splits: pd.DataFrame, latents: pd.DataFrame, method: str, part: str) -
         "log_variance_noise": rms(noise),
         "above_exact": np.mean(ratios > DECIDED * noise),
         "below_exact": np.mean(ratios < -DECIDED * noise),
-        "r_hat_max": max(each[part]["r_hat_max"] or np.nan for each in details(splits)),
+        "r_hat_max": max(each[subset]["r_hat_max"] or np.nan for each in details(splits)),
         "effective_size_min": latents["effective_size"].min(),
     }
     if method != "ep":
         line |= _against_ep(ratios, log_ratios(latents, "ep"), noise, sizes)
-    if part == "train":
+    if subset == "train":
         evidence, errors = splits["log_evidence"], splits["se_log_evidence"].to_numpy()
         return line | {
             "evidence_exact": evidence.mean(),
@@ -257,7 +257,7 @@ def _of_sampler(heading: str, block: str, name: str, form: str, pick: Callable[.
 
 
 def _r_hat(sampler: Sampler) -> str:
-    values = [each[part]["r_hat_max"] for each in sampler[1] for part in PARTS]
+    values = [each[subset]["r_hat_max"] for each in sampler[1] for subset in SUBSETS]
     return "-" if None in values else f"{max(values):.3f}"
 
 
@@ -292,20 +292,20 @@ def write_page(
     ``note`` has lines about repeated records (`papers.core.provenance.note`).
     """
     by_part = {
-        part: [
+        subset: [
             {line.method: line for line in lines.itertuples(index=False)}
             for _, lines in of_part.groupby("row", sort=False)
         ]
-        for part, of_part in table.groupby("part")
+        for subset, of_part in table.groupby("part")
     }
     lines = [f"# {TITLE}", "", *LEGEND.splitlines(), "", *([*note, ""] if note else [])]
-    for part, name in (("test", "Test latents"), ("train", "Training latents")):
+    for subset, name in (("test", "Test latents"), ("train", "Training latents")):
         lines += [f"## {name}: variance over exact variance", ""]
-        lines += [*render.markdown(VARIANCES, by_part[part]), ""]
+        lines += [*render.markdown(VARIANCES, by_part[subset]), ""]
         lines += [f"## {name}: error of the mean, in exact posterior standard deviations", ""]
-        lines += [*render.markdown(MEANS, by_part[part]), ""]
-    for title, (part, columns) in SCORES.items():
-        lines += [f"## {title}", "", *render.markdown(columns, by_part[part]), ""]
+        lines += [*render.markdown(MEANS, by_part[subset]), ""]
+    for title, (subset, columns) in SCORES.items():
+        lines += [f"## {title}", "", *render.markdown(columns, by_part[subset]), ""]
     samplers = [
         (latents[latents["dataset"] == name], details(of_dataset))
         for name, of_dataset in splits.groupby("dataset", sort=False)
