@@ -68,14 +68,6 @@ def test_every_point_says_what_it_rests_on(fits, drawn):
     assert right == ["8 × 10", "8 × 10", "0", "8 × 10", "3 × 10", "8 × 1", "seeds × folds"]
 
 
-def test_files_are_reproducible(fits, tmp_path):
-    frame = fits(rows=("crabs", "wine12"), ntll=GAPS)
-    figures.paired_differences(frame, tmp_path / "a", "title")
-    figures.paired_differences(frame.sample(frac=1.0, random_state=1), tmp_path / "b", "title")
-    first, second = ([tmp_path / f"{name}.{kind}" for kind in ("pdf", "png")] for name in "ab")
-    assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
-
-
 @pytest.mark.parametrize(
     "reach, names",
     [(30.0, "-10 -1 0 1 10"), (300.0, "-100 -10 -1 0 1 10 100"), (3000.0, "-1000 -10 0 10 1000")],
