@@ -14,15 +14,12 @@ from papers.core.grid import items
 from papers.core.store import write_text
 from papers.pep import artifacts as pep
 from papers.pesc import artifacts as pesc
-from papers.qp import figures as qp_figures
+from papers.qp import artifacts as qp
 from papers.qp import protocols
-from papers.qp import reads as qp_reads
 from papers.qp.table1 import fidelity
 from papers.rep import artifacts as rep
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from papers.core.claims import Claim
 
 
@@ -54,7 +51,7 @@ PAPERS = (
         'Zhang, Walder, Bonilla, Rizoiu and Xie, "Quantile Propagation for Wasserstein-Approximate Gaussian '
         'Processes", NeurIPS 2020',
         "The paper prints its Table 1. Its Figure 1 shows points without numbers; QP5 and QP6 test it.",
-        qp_figures.CAPTIONS,
+        qp.CAPTIONS,
     ),
     Paper(
         "PEP",
@@ -82,9 +79,6 @@ PAPERS = (
         pesc.CAPTIONS,
     ),
 )
-
-READS: dict[str, ModuleType] = {"QP": qp_reads, "PEP": pep, "REP": rep, "PESC": pesc}
-"""Paper -> module that names the records of its claims and figures."""
 
 TABLES = {
     "QP": {

@@ -18,8 +18,12 @@ from papers.rep import artifacts as rep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from types import ModuleType
 
     from papers.core.audit import Written
+
+ARTIFACTS: dict[str, ModuleType] = {"QP": qp, "PEP": pep, "REP": rep, "PESC": pesc}
+"""Paper -> module that lists its figures and claims with their rows, and writes, draws and judges them."""
 
 
 def write_all(
@@ -56,9 +60,8 @@ def write_all(
 
 def write_paper(name: str, records: Path, tables: Path, figures: Path, published: Path) -> Written:
     """Write the tables and figures of one of `PAPERS` (folders and errors as `write_all`)."""
-    if name in ("qp", "pep"):
-        return {"qp": qp, "pep": pep}[name].write(records, tables, figures, published)
-    return {"rep": rep, "pesc": pesc}[name].write(records, tables, figures)
+    written: Written = ARTIFACTS[name.upper()].write(records, tables, figures, published)
+    return written
 
 
 def fill(outputs: Iterable[str | Path]) -> list[str]:

@@ -90,8 +90,8 @@ def cell(name, method, kernel=None):
     return {"evidence": record["log_evidence"], "ntll": record["ntll"], **hyperparameters}
 
 def sampled(kernel):
-    found = truth.run(data.load("wine13"), truth.Effort(16, 40, 32, 0.97), kernel)["truth"]
-    return {"evidence": found["log_evidence"], "mean": found["test"]["mean"][0]}
+    found = truth.run(data.load("wine13"), truth.Effort(16, 40, 32, 0.97), kernel)
+    return {"evidence": found["log_evidence"], "mean": found["latents"]["test"]["mean"][0]}
 
 given = [("wine13", "ep", 1.7), ("wine12", "vb", 1.7), ("coal", "ep", 9.0)]
 print(json.dumps({

@@ -10,7 +10,7 @@ from papers.data import standard
 from papers.data.registry import task_of
 from papers.pep.records import DIGITS
 from papers.pesc.records import REGRET
-from papers.qp import fits, protocols, steps
+from papers.qp import fits, protocols
 from papers.qp import jobs as jobs_of_qp
 from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS
 from papers.rep.records import BOUNDARY, EXACT, FITS
@@ -143,7 +143,7 @@ def test_every_fold_starts_from_its_own_tuning(tmp_path, monkeypatch):
 
     monkeypatch.setattr(fits, "run_cell", noted)
     inputs = {"data": str(tmp_path / "data/standard/as-released/wine13.h5"), "start": str(starts)}
-    assert not list(steps.fit("as-released", "wine13", "qp", 2, 3, **inputs, log=tmp_path / "log"))
+    assert not list(fits.fit_block("as-released", "wine13", "qp", 2, 3, **inputs, log=tmp_path / "log"))
     assert seen == [("qp", seed, fold, 10 * seed + fold) for seed in (2, 3) for fold in range(10)]
 
 
@@ -202,9 +202,3 @@ def test_the_study_of_tables_from_fits_to_its_records(tmp_path):
     folder = joined(tmp_path, effect, errors)
     assert set(records.load(LOOKUP_EFFECT, folder)["dataset"]) == {"coal"}
     assert set(records.load(LOOKUP_ERRORS, folder)["y"]) == {1, 2}
-
-
-def test_modules_of_experiments_exist():
-    """Jobs name them; each is named in one place."""
-    for name in (steps.FITS, steps.TRUTH, steps.DIFFERENCES, steps.EFFECTS, steps.ERRORS):
-        assert jobs.named(f"{name}:__name__") == name

@@ -28,7 +28,12 @@ def figure(name: str) -> tuple[Slice, ...]:
     return (Slice(FIGURES[name].study),)
 
 
-def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | Path) -> Written:
+def write(
+    folder: str | Path,
+    tables_folder: str | Path,
+    figures_folder: str | Path,
+    published_folder: Path | None = None,
+) -> Written:
     """Write tables and figures of the available records; nothing without any.
 
     Parameters
@@ -36,6 +41,8 @@ def write(folder: str | Path, tables_folder: str | Path, figures_folder: str | P
     folder : path
         Of all records.
     tables_folder, figures_folder : path
+    published_folder : Path, optional
+        The paper prints no numbers: not used.
     """
     frames = {study: records.load(study, folder) for study in STUDIES}
     if all(frame.empty for frame in frames.values()):

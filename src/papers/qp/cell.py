@@ -74,7 +74,7 @@ def fitted(
     """
     name = name.removeprefix(PREFIX)
     if name not in data.names():
-        raise ValueError(_unknown(name))
+        raise ValueError(f"unknown data set '{name}'; known: {', '.join(data.names())}")
     task = fits.task_of(name)
     block, spec = protocols.block(protocol, task), protocols.method(protocol, task, method)
     dataset = data.load(name, block["variant"], mirror=mirror)
@@ -87,24 +87,6 @@ def fitted(
         return named[0] if named else {**records[-1], "method": wanted}
 
     return recorded(method, recorded(spec["start"]) if fixed is None and "start" in spec else None)
-
-
-def _unknown(name: str) -> str:
-    """Return the message for an unknown data set.
-
-    For a set of another paper the message names the command that fits it. Otherwise it lists the known sets.
-    """
-    paper, _, short_name = name.rpartition(":")
-    candidates = [row["set"] for row in data.table_of_datasets() if short_name == row["name"]]
-    candidates = [
-        candidate
-        for candidate in candidates
-        if candidate.partition(":")[0] in ({paper} if paper else {"pep", "rep"})
-    ]
-    if candidates:
-        hint = f"`tilted reproduce {candidates[0].partition(':')[0]} --fresh` makes its fits"
-        return f"`tilted fit` fits cells of the QP paper, '{candidates[0]}' is of another: {hint}"
-    return f"unknown data set '{name}'; known: {', '.join(data.names())}"
 
 
 def summary(record: Mapping[str, Any], searched: bool = True) -> str:

@@ -1,24 +1,41 @@
-"""Figures of the Quantile Propagation paper, and of our table against the published one.
+"""Figures of Table 1: predictive variances, ours against published, paired differences.
 
 Figure 1 of the paper is a scatter of the latent predictive variances at test points, EP against QP. The two
 are so close that the scatter alone cannot show a difference of a per cent. A panel beneath it therefore shows
 the relative difference. Another panel shows the folds whose reported EP moved in its second tuning.
+
+Paired differences are those of test log-likelihoods, EP against QP and EP against VB, by data set. A marker
+is the mean difference. Its bar is one standard deviation over seeds to either side (this sample). Its line is
+the 95 % interval for another data set of the same kind (`statistics.corrected_resampled_t`). The band is the
+smallest effect that matters. Right of zero the other method has the lower NTLL. The text at the right edge is
+seeds times folds per seed. Comparisons with fewer than two complete seeds have no spread and no interval and
+are not drawn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.core import style
+from papers.core import statistics, style
 from papers.core.grid import seeds_text
 from papers.core.spans import spans
 from papers.qp import pairs
+from papers.qp.paired import NTLL, Paired, paired, tunings
 from papers.qp.pairs import REFERENCES
-from papers.qp.published import METRICS, PUBLISHED_COLUMNS, is_counts, method_order, n_seeds, printed_as
+from papers.qp.published import (
+    METRICS,
+    PUBLISHED_COLUMNS,
+    is_counts,
+    method_order,
+    n_seeds,
+    printed_as,
+    row_of,
+    row_order,
+)
 
 if TYPE_CHECKING:
     from typing import Any
@@ -26,50 +43,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-
-CAPTIONS = {
-    "figure1a": (
-        "Predictive variances of the latent function on the test points of the classification rows, EP "
-        "against QP at equal hyperparameters; below the diagonal QP's is smaller. Open circles and the "
-        "lowest panel: folds whose reported EP moved in its second tuning."
-    ),
-    "figure1b": "The same for Poisson regression on the coal-mining counts, as reported.",
-    "paired": (
-        "Differences of NTLL between methods on the same folds, row by row: the mean over seeds, its spread "
-        "over seeds, and the interval of the corrected resampled t test; the band is 0.001 nats wide on "
-        "either side, the smallest effect that matters. At the right of a panel what a point rests on: seeds "
-        "times folds a seed, over the seeds complete for both methods; a comparison with fewer than two is "
-        "not drawn."
-    ),
-    "published": (
-        "Ours minus published in printed units (TE in percent, NTLL in 0.001 nats): dot and line are the "
-        "mean and spread over our seeds, the grey bar is the published spread."
-    ),
-    "vb_column": (
-        "From the printed VB column (grey: mean and spread) to the bound's maximum: the released code's "
-        "joint search scored as that code scores, the same fits scored stably, the search with the right "
-        "gradient, and the bound maximised."
-    ),
-    "qp_truth": (
-        "EP, QP and VB against the exact posterior on the folds of seed 0: predictive variance over the "
-        "exact one (each dot a test point, bars their geometric mean), error of the latent means, mean test "
-        "log density (NTLL) and log evidence minus the exact ones; grey is what two Monte-Carlo standard "
-        "errors may explain, a hollow marker an evidence above the exact one."
-    ),
-    "qp_nearer": (
-        "Errors of seven approximations against the exact posterior on the folds of seed 0, to the left is "
-        "better: variances and means of the test latents, predictive log densities, log evidence; grey is "
-        "what two Monte-Carlo standard errors may explain. Where EP corrected until nearly exact (stars) "
-        "lies in grey, it cannot be told from the exact posterior."
-    ),
-    "qp_calibration": (
-        "Probabilities of labels on the folds of seed 0. Left: how often the likelier label is right, "
-        "against its probability, over all rows; black is the exact posterior, its bars what so few test "
-        "points may explain. Middle: mean probability minus that share, row by row. Right: by how much the "
-        "probability of the exactly likelier label differs from the exact one on average, against the exact "
-        "one."
-    ),
-}
 
 AXIS_LABELS = {
     "TE": r"TE: ours $-$ published ($\times 10^{-2}$)",
@@ -248,9 +221,9 @@ def _differences(axes: Axes, cells: pd.DataFrame, rows: Sequence[str], methods: 
     style.signed_axis(axes)
 
 
-def _row_label(shown: pd.DataFrame, row: str) -> str:
+def _row_label(table: pd.DataFrame, row: str) -> str:
     """Label a row, with its numbers of seeds by method if they are not the paper's."""
-    lines = shown[shown["row"] == row].drop_duplicates("method")
+    lines = table[table["row"] == row].drop_duplicates("method")
     counts = lines["n_seeds"].tolist()
     complete = bool(counts) and min(counts) >= n_seeds(row)
     return row if complete else f"{row}\n(seeds: {seeds_text(counts or [0])})"
@@ -262,3 +235,137 @@ def _method_handles(methods: Sequence[str]) -> list[Artist]:
         label = f"{PUBLISHED_COLUMNS[printed_as(method)]} ({method}), ± our sd"
         dots.append(style.line(color=colour, marker=marker, markersize=4, linewidth=0.8, label=label))
     return [*dots, style.patch(color=style.LIGHT, label="± published sd")]
+
+
+# Paired differences
+
+MILLI = 1000.0
+VB = (("vb-joint", "VB, joint search (vb-joint)"), ("vb", "VB, bound maximised (vb)"))
+QP_STYLES = ((style.BLUE, "o"), (style.SKY, "D"))
+VB_STYLES = ((style.GREEN, "^"), (style.ORANGE, "s"))
+
+
+class Series(NamedTuple):
+    """One comparison of a panel: data set -> matched scores, with label, colour and marker."""
+
+    label: str
+    scores: dict[str, Paired]
+    colour: str
+    marker: str
+
+    @property
+    def drawn(self) -> list[str]:
+        """Return the data sets with at least two complete seeds."""
+        return [name for name, scores in self.scores.items() if scores.n_seeds >= 2]
+
+    def rests_on(self, dataset: str) -> str:
+        """Format the seeds times folds of a point, such as ``100 × 10``; ``0`` without a complete seed."""
+        scores = self.scores.get(dataset)
+        if scores is None or not scores.n_seeds:
+            return "0"
+        return "{} × {}".format(*scores.differences.shape)
+
+
+def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) -> None:
+    """Draw EP - QP (at both tunings where there are two) and EP - VB (both kinds where run).
+
+    Parameters
+    ----------
+    fits : pandas.DataFrame
+        Records of one protocol that are `drawable`.
+    path_stem, title : str
+        Path for `style.drawing`; title above the figure.
+    """
+    panels = {"QP": _against_qp(fits), "VB": _against_vb(fits)}
+    present = {name for series in panels.values() for comparison in series for name in comparison.drawn}
+    rows = row_order(present)
+    with style.drawing(path_stem, (6.9, 1.5 + 0.36 * len(rows))) as figure:
+        both = figure.subplots(1, 2, sharey=True)
+        for axes, (method, series) in zip(both, panels.items(), strict=True):
+            _paired_panel(axes, series, rows)
+            axes.set_xlabel(f"EP $-$ {method}: NTLL ($10^{{-3}}$ nats)")
+            axes.set_title(f"$\\leftarrow$ EP better        {method} better $\\rightarrow$", fontsize=8.0)
+        style.row_axis(both, [row_of(name) for name in rows])
+        figure.suptitle(title, fontsize=9.0)
+        figure.legend(handles=_paired_handles(panels), loc="outside lower center", ncols=3)
+
+
+def drawable(fits: pd.DataFrame) -> bool:
+    """Test if any comparison of one protocol has two complete seeds."""
+    return any(comparison.drawn for comparison in [*_against_qp(fits), *_against_vb(fits)])
+
+
+def _against_qp(fits: pd.DataFrame) -> list[Series]:
+    return [
+        Series(f"QP, {name}", paired(fits, first, "qp", NTLL.column), *look)
+        for (name, first), look in zip(tunings(fits), QP_STYLES, strict=False)
+    ]
+
+
+def _against_vb(fits: pd.DataFrame) -> list[Series]:
+    run = set(fits["method"])
+    return [
+        Series(label, paired(fits, "ep", method, NTLL.column), *look)
+        for (method, label), look in zip(VB, VB_STYLES, strict=True)
+        if method in run
+    ]
+
+
+def _paired_panel(axes: Axes, series: list[Series], rows: list[str]) -> None:
+    step = 0.7 / max(len(series), 1)
+    reach = MILLI * NTLL.margin
+    axes.axvspan(-reach, reach, color=style.LIGHT, linewidth=0, zorder=0)
+    axes.axvline(0.0, color="black", linewidth=0.7, zorder=1)
+    for k, comparison in enumerate(series):
+        offset = (k - (len(series) - 1) / 2) * step
+        for height, name in enumerate(rows):
+            if name in comparison.drawn:
+                _paired_difference(axes, comparison.scores[name], height + offset, 0.62 * step, comparison)
+            _at_edge(axes, height + offset, comparison.rests_on(name))
+    if series:
+        _at_edge(axes, -0.5, "seeds × folds", va="bottom")
+    style.signed_axis(axes, 2.0, _power)
+
+
+def _at_edge(axes: Axes, height: float, text: str, va: str = "center_baseline") -> None:
+    """Write text at the right edge of a panel, at a height in its rows."""
+    look: dict[str, Any] = {"fontsize": style.SMALL, "color": style.GREY, "va": va}
+    axes.text(1.01, height, text, transform=axes.get_yaxis_transform(), **look)
+
+
+def _paired_difference(axes: Axes, scores: Paired, height: float, thickness: float, look: Series) -> None:
+    """Draw the mean, its spread over seeds, and the interval of the generalising estimate."""
+    mean, sd = (MILLI * float(f(scores.seed_differences)) for f in (np.mean, np.std))
+    general = statistics.corrected_resampled_t(scores.differences.ravel(), scores.n_train, scores.n_test)
+    low, high = (MILLI * end for end in general.interval())
+    bar: dict[str, Any] = {"color": look.colour, "alpha": 0.35, "linewidth": 0, "zorder": 2}
+    axes.barh(height, 2 * sd, left=mean - sd, height=thickness, **bar)
+    marker: dict[str, Any] = {"color": look.colour, "marker": look.marker, "markersize": 3.4}
+    line: dict[str, Any] = {"elinewidth": 0.8, "capsize": 1.6, "capthick": 0.8, "zorder": 3}
+    axes.errorbar(mean, height, xerr=[[mean - low], [high - mean]], **marker, **line)
+
+
+def _power(tick: int) -> str:
+    """Label a tick of 0 or of a power of ten, in full up to ten."""
+    if tick == 0:
+        return "0"
+    return f"${tick}$" if abs(tick) < 100 else f"${'-' if tick < 0 else ''}10^{len(str(abs(tick))) - 1}$"
+
+
+def _paired_handles(panels: dict[str, list[Series]]) -> list[Artist]:
+    dots = [
+        style.line(
+            color=comparison.colour,
+            marker=comparison.marker,
+            markersize=4,
+            linewidth=0.8,
+            label=comparison.label,
+        )
+        for series in panels.values()
+        for comparison in series
+        if comparison.drawn
+    ]
+    bar = style.patch(color=style.GREY, alpha=0.35, linewidth=0, label="± 1 sd over seeds")
+    line = style.line(color=style.GREY, linewidth=0.8, label="95 % interval, another data set")
+    band = style.patch(color=style.LIGHT, label=r"± $10^{-3}$ nats")
+    return [*dots, bar, line, band]

@@ -1,31 +1,38 @@
 """The experiments of the quantile-propagation paper: one record for each (seed, fold, method).
 
-``run_cell`` fits and tests one fold under a named protocol; ``run_job`` runs a block of seeds. A failed
-fit is a record with its reason in ``status.message``; nothing is dropped.
+``fit_block`` makes a file of records for a block of seeds; ``run_cell`` fits and tests one fold under a named
+protocol. A fit is scored stably, corrected, or as the released code does. A failed fit is a record with its
+reason in ``status.message``; nothing is dropped.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.data import Dataset, folds, registry, split
-from papers.qp import ep_released, protocols, scored
+from papers.core import metrics, store
+from papers.core.study import RecordError
+from papers.data import Dataset, folds, registry, split, standard
+from papers.qp import ep_released, pairs, protocols, vb_released
 from tilted import api, likelihoods
 from tilted.corrections import learning as corrected_evidence
 from tilted.gaussian import Sites
+from tilted.inference import vb_joint
 from tilted.inference.options import Options
+from tilted.inference.result import Status
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.learning.search import Search
+from tilted.likelihoods.contract import Labels
+from tilted.projections import table as lookup
 from tilted.projections.moments import TableGrid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from papers.data import Split
@@ -35,9 +42,10 @@ if TYPE_CHECKING:
     from tilted.projections.table import RatioTable
 
 PAPER = "qp"
-JOINT = "tilted.inference.vb_joint"
 CORRECTED = "corrected-evidence"
 """Objective of a search, if a protocol names it: EP's evidence to second order."""
+
+UNTRUSTED = "evidence not corrected"
 
 AS_RELEASED = "as-released"
 """Search of EP, if a protocol names it: that of the released code (`papers.qp.ep_released`)."""
@@ -53,34 +61,93 @@ def uses_table(protocol: str, dataset: str, method: str) -> bool:
     return protocols.method(protocol, task_of(dataset), method).get("lookup") == "certified"
 
 
+def fit_block(
+    protocol: str,
+    dataset: str,
+    method: str,
+    first: int,
+    last: int,
+    data: str,
+    log: str,
+    start: str | None = None,
+    table: str | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Yield the records of all folds of a block of seeds by one method on one data set.
+
+    A line for each finished seed goes to the log. QP's records are compared with EP's, at which it starts.
+
+    Parameters
+    ----------
+    protocol, dataset, method : str
+    first, last : int
+        Seeds.
+    data, log, start, table : str
+        Paths: standard file, log, records of the method that this one starts from, certified table.
+
+    Raises
+    ------
+    RecordError
+        The records to start from are of other fits.
+    """
+    before = store.read_records(start) if start is not None else []
+    if any((record["protocol"], record["dataset"]) != (protocol, dataset) for record in before):
+        raise RecordError(f"{start}: not of {protocol} {dataset}; delete it and run again")
+    certified = None if table is None else lookup.read(table)
+    points, seeds = standard.read_standard(data), range(first, last + 1)
+    records = run_job(points, protocol, method, seeds, before, certified)
+    with open(log, "w", encoding="utf-8") as lines:
+        for _, group in itertools.groupby(records, key=lambda record: record["seed"]):
+            of_seed = list(group)
+            yield from of_seed
+            print("\n".join(_log_lines(of_seed)), file=lines, flush=True)
+
+
 def run_job(
     dataset: Dataset,
     protocol: str,
     method: str,
     seeds: Iterable[int],
-    starts: dict[tuple[int, int], dict[str, Any]] | None = None,
+    before: Iterable[dict[str, Any]] = (),
     table: RatioTable | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield records of all folds of a block of seeds, one after the other.
+    """Yield the records of all folds of some seeds, one after the other.
 
     Parameters
     ----------
     dataset : Dataset
         Data set in the variant of the protocol.
     protocol, method : str
-        Names; the method is one of the protocol's.
     seeds : iterable of int
         Seed indices; the protocol's split maps them to its generator's seeds.
-    starts : dict, optional
-        (seed, fold) -> record whose hyperparameters start the search, for methods that ask for one.
-    table : lookup.RatioTable, optional
+    before : iterable of dict
+        Records of the same folds by the method that this one starts from. QP's are compared with them.
+    table : RatioTable, optional
         See :func:`run_cell`.
     """
-    scheme = protocols.block(protocol, task_of(dataset.name))["split"]
+    task = task_of(dataset.name)
+    by_fold = {fold: list(records) for fold, records in itertools.groupby(before, key=_fold)}
+    start_method = protocols.method(protocol, task, method).get("start")
     for seed in seeds:
-        for fold in range(folds(scheme)):
-            start = None if starts is None else starts.get((seed, fold))
-            yield from run_cell(dataset, protocol, method, seed, fold, start, table=table)
+        for fold in range(folds(protocols.block(protocol, task)["split"])):
+            earlier = by_fold.get((seed, fold), [])
+            start = next((record for record in earlier if record["method"] == start_method), None)
+            for record in run_cell(dataset, protocol, method, seed, fold, start, table=table):
+                yield pairs.with_pairs(record, pairs.fits_of(earlier)) if method == "qp" else record
+
+
+def _fold(record: Mapping[str, Any]) -> tuple[int, int]:
+    return record["seed"], record["fold"]
+
+
+def _log_lines(records: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield lines about the fits of a seed: how many converged, and why the others did not."""
+    converged = sum(record["status"]["converged"] for record in records)
+    seconds = sum(record["seconds"] for record in records)
+    place = "{dataset} {protocol} {method} seed {seed}".format(**records[-1])
+    yield f"  {place}: {converged}/{len(records)} fits converged, {seconds:.1f} s"
+    for record in records:
+        if not record["status"]["converged"]:
+            yield f"  {record['method']} fold {record['fold']}: {record['status']['message']}"
 
 
 def run_cell(
@@ -101,7 +168,7 @@ def run_cell(
         Record whose hyperparameters start the search.
     fixed : SquaredExponential, optional
         Use these hyperparameters and infer only.
-    table : lookup.RatioTable, optional
+    table : RatioTable, optional
         For methods whose protocol says ``lookup: certified``. Without it they project by quadrature, which
         gives the same sigma to 1e-10 and takes longer.
 
@@ -136,7 +203,7 @@ def run_cell(
     for name in names:
         if kernel is None:
             source = cell.spec.get("start", name + protocols.TUNE)
-            scores = {name: scored.failed(f"no start, '{source}' failed", 0.0)}
+            scores = {name: failed(f"no start, '{source}' failed", 0.0)}
         elif cell.spec["rule"] == "vb-joint":
             scores = _attempt_joint(cell, kernel, name)
         else:
@@ -208,13 +275,13 @@ def _attempt(
             fitted = _fit(cell, kernel, sites, optimise, table)
         grade, arguments = cell.spec.get("correction"), (cell.likelihood, cell.points, fitted)
         if grade is not None:
-            record = scored.corrected(*arguments, grade)
+            record = corrected(*arguments, grade)
         elif cell.spec.get("optimise") == CORRECTED:
-            record = scored.of_corrected_evidence(*arguments)
+            record = of_corrected_evidence(*arguments)
         else:
-            record = scored.stable(*arguments)
-    except scored.FAILURES as error:
-        return scored.failure(error, began), None, None
+            record = stable(*arguments)
+    except FAILURES as error:
+        return failure(error, began), None, None
     assert isinstance(fitted.kernel, SquaredExponential), "a search keeps the kind of its kernel"
     record["seconds"] = time.process_time() - began
     return record, fitted.kernel, sites if replayed else fitted.inference.sites
@@ -226,9 +293,9 @@ def _attempt_joint(cell: Cell, kernel: SquaredExponential, name: str) -> dict[st
     The first record is scored stably. If the released code is replayed, the second is scored as that code
     does; its seconds are those of its own prediction and scores, without the search.
     """
-    scorings: dict[str, Callable[[Likelihood, Split, JointFit], dict[str, Any]]] = {name: scored.stable}
+    scorings: dict[str, Callable[[Likelihood, Split, JointFit], dict[str, Any]]] = {name: stable}
     if cell.spec["released"]:
-        scorings[name + protocols.RELEASED] = scored.released
+        scorings[name + protocols.RELEASED] = released
     fitted, records = None, {}
     for called, score in scorings.items():
         began = time.process_time()
@@ -238,8 +305,8 @@ def _attempt_joint(cell: Cell, kernel: SquaredExponential, name: str) -> dict[st
                 **score(cell.likelihood, cell.points, fitted),
                 "seconds": time.process_time() - began,
             }
-        except scored.FAILURES as error:
-            records[called] = scored.failure(error, began)
+        except FAILURES as error:
+            records[called] = failure(error, began)
     return records
 
 
@@ -315,11 +382,9 @@ def approximate(
 
 def _fit_joint(cell: Cell, kernel: SquaredExponential) -> JointFit:
     """Run the joint variational search, with its input validated as for every other fit."""
-    if cell.spec.get("mean", cell.block["mean"]) != 0.0:
-        raise ValueError("vb-joint has a zero prior mean only")
     likelihood, search = cell.likelihood, cell.block["search"]
     X, y = api.check_inputs(cell.points.X_train), likelihood.check(cell.points.y_train)
-    return import_module(JOINT).fit(
+    return vb_joint.fit(
         X,
         y,
         likelihood.name,
@@ -331,3 +396,115 @@ def _fit_joint(cell: Cell, kernel: SquaredExponential) -> JointFit:
         alpha=cell.spec.get("alpha", 0.0),
         released_link=cell.spec.get("released_link"),
     )
+
+
+# Scores
+
+
+def stable(likelihood: Likelihood, points: Split, fitted: api.Fit | JointFit) -> dict[str, Any]:
+    """Return the record of a fit, predicted without an inverse of K; ArithmeticError if not finite."""
+    mean, variance = fitted.predict_latent(points.X_test)
+    density = likelihood.log_predictive(points.y_test, mean, variance)
+    if not (np.isfinite(fitted.log_evidence) and np.all(np.isfinite(density))):
+        raise ArithmeticError(f"no finite evidence or test density ({fitted.status.message})")
+    errors = likelihood.errors(points.y_test, mean, variance)
+    return _record(fitted, fitted.status, mean, variance, density, errors)
+
+
+def corrected(likelihood: Likelihood, points: Split, fitted: api.Fit, grade: str) -> dict[str, Any]:
+    """Return the record of EP's fit with its posterior and evidence corrected (`tilted.corrections`).
+
+    A label is wrong if its predictive probability is below one half. Counts are predicted from the corrected
+    moments. If a correction is not trusted, of the evidence or of a latent (which is then EP's), the fit is
+    not converged, and the reason says so.
+    """
+    evidence, correction = fitted.corrected_evidence(grade), fitted.corrected(points.X_test, grade)
+    density = correction.log_predictive(likelihood.domain(points.y_test))
+    if not (np.isfinite(evidence.value) and np.all(np.isfinite(density))):
+        raise ArithmeticError(f"no finite evidence or test density ({correction.message})")
+    if isinstance(likelihood, Labels):
+        errors = (density < np.log(0.5)).astype(float)
+    else:
+        errors = likelihood.errors(points.y_test, correction.mean, correction.variance)
+    status = fitted.status
+    if status.converged and not np.all(correction.trusted):
+        status = replace(status, converged=False, message=f"not corrected: {correction.message}")
+    elif status.converged and not evidence.trusted:
+        status = _with_evidence_of_ep(status, evidence.message)
+    record = _record(fitted, status, correction.mean, correction.variance, density, errors)
+    return {**record, "log_evidence": float(evidence.value)}
+
+
+def of_corrected_evidence(likelihood: Likelihood, points: Split, fitted: api.Fit) -> dict[str, Any]:
+    """Return the record of EP's fit with EP's predictions and the second-order evidence in place of EP's.
+
+    If that evidence is not trusted, nothing was searched, the evidence is EP's, and the fit is not converged.
+    """
+    record, evidence = stable(likelihood, points, fitted), fitted.corrected_evidence()
+    if not evidence.trusted:
+        record["status"] = _with_evidence_of_ep(fitted.status, evidence.message).as_dict()
+    return {**record, "log_evidence": float(evidence.value)}
+
+
+def _with_evidence_of_ep(status: Status, why: str) -> Status:
+    """Return the status of a fit whose evidence could not be corrected."""
+    message = f"{UNTRUSTED}: {why.removeprefix('not corrected: ')}"
+    return replace(status, converged=False, message=message)
+
+
+def released(likelihood: Likelihood, points: Split, fitted: JointFit) -> dict[str, Any]:
+    """Return the record of a fit, predicted and scored as the released code does (`vb_released`).
+
+    ``clipped`` counts predictive variances, ``retries`` amounts of jitter.
+    """
+    predicted = vb_released.predict(fitted, points.X_test)
+    density, errors = vb_released.scores(likelihood, points.y_test, predicted)
+    status = replace(
+        fitted.status, clipped=predicted.clipped, retries=predicted.tries, jitter=predicted.jitter
+    )
+    return _record(fitted, status, predicted.mean, predicted.variance, density, errors)
+
+
+def _record(
+    fitted: api.Fit | JointFit,
+    status: Status,
+    mean: np.ndarray,
+    variance: np.ndarray,
+    density: np.ndarray,
+    errors: np.ndarray,
+) -> dict[str, Any]:
+    """Return the record, without seconds, of a fit that gave numbers; arrays [N*]."""
+    kernel = fitted.kernel
+    assert isinstance(kernel, SquaredExponential), "a search keeps the kind of its kernel"
+    lengthscale = kernel.lengthscale
+    return {
+        "hyperparameters": {
+            "variance": kernel.variance,
+            "lengthscale": list(lengthscale) if isinstance(lengthscale, tuple) else lengthscale,
+        },
+        "log_evidence": float(fitted.log_evidence),
+        "status": status.as_dict(),
+        "test_error": metrics.mean_error(errors),
+        "ntll": metrics.negative_log_likelihood(density),
+        "test_log_density": density.tolist(),
+        "latent_mean": mean.tolist(),
+        "latent_variance": variance.tolist(),
+    }
+
+
+FAILURES = (ArithmeticError, ValueError)
+"""An improper posterior, one class only, a matrix that cannot be factorised, ..."""
+
+EMPTY = "hyperparameters log_evidence test_error ntll test_log_density latent_mean latent_variance".split()
+"""Fields that a failed fit has no numbers for."""
+
+
+def failed(why: str, seconds: float) -> dict[str, Any]:
+    """Return the record of a fit that gave no numbers."""
+    status = Status(converged=False, sweeps=0, message=f"failed: {why}")
+    return {**dict.fromkeys(EMPTY), "status": status.as_dict(), "seconds": seconds}
+
+
+def failure(error: Exception, began: float) -> dict[str, Any]:
+    """Return the record of a fit that raised, timed from ``began``, a process time."""
+    return failed(str(error), time.process_time() - began)

@@ -1,13 +1,12 @@
 """The QP paper's jobs of a configuration: fits, differences, ground truth, lookup tables.
 
-A job fits one method on all folds of one data set for a block of seeds. `papers.qp.steps` runs the jobs. A
-method that starts from another's hyperparameters needs the other method's job of the same seeds.
+A job fits one method on all folds of one data set for a block of seeds. A method that starts from another's
+hyperparameters needs the other method's job of the same seeds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,12 +14,12 @@ from papers.core.jobs import Job, blocks
 from papers.core.slices import Slice
 from papers.data.own import described
 from papers.data.registry import task_of
-from papers.qp import protocols
+from papers.qp import differences, fits, protocols
+from papers.qp.lookup import effect, errors
+from papers.qp.nearer import experiment as nearer
 from papers.qp.published import FOLDS, TRUTH_METHODS, TRUTH_PROTOCOL, is_counts, truth_file
 from papers.qp.records import (
-    FITS as OF_PROTOCOL,
-)
-from papers.qp.records import (
+    FITS,
     LOOKUP_EFFECT,
     LOOKUP_ERRORS,
     NEARER_FITS,
@@ -28,16 +27,15 @@ from papers.qp.records import (
     VARIANCES,
     study_of,
 )
-from papers.qp.steps import DIFFERENCES, EFFECTS, ERRORS, FITS, LOOKUP, NEARER, TRUTH
-from papers.qp.truth.records import TRUTH as OF_TRUTH
-from papers.qp.truth.records import TRUTH_LATENTS
+from papers.qp.truth import experiment as truth
+from papers.qp.truth.records import TRUTH, TRUTH_LATENTS
+from tilted.projections import table as lookup
 
 if TYPE_CHECKING:
     from typing import Any
 
     Config = Mapping[str, Any]
 
-STEPS = "papers.qp.steps"
 TABLE = "data/lookup/probit.table"
 
 
@@ -62,10 +60,10 @@ def _fits(config: Config) -> Iterator[Job]:
                 raise ValueError(f"qp.{protocol}: {error}") from None
 
 
-def _grids(part: Config) -> Iterator[Config]:
+def _grids(section: Config) -> Iterator[Config]:
     """Yield a grid of rows and methods, and the grids inside it."""
-    yield part
-    for further in part.get("also", []):
+    yield section
+    for further in section.get("also", []):
         yield from _grids(further)
 
 
@@ -81,22 +79,26 @@ def _fit(protocol: str, dataset: str, method: str, first: int, last: int, keep: 
     choices = protocols.choices(protocol, task, method)
     spec = choices["method"]
     inputs: dict[str, Any] = {"data": _standard(choices["variant"], dataset)}
-    modules = [FITS, _module("inference", spec["rule"]), _module("likelihoods", choices["likelihood"])]
+    modules = [
+        fits.__name__,
+        _module("inference", spec["rule"]),
+        _module("likelihoods", choices["likelihood"]),
+    ]
     if "start" in spec:
         start_method = protocols.job_of(protocols.block(protocol, task)["methods"], spec["start"])
         assert start_method is not None, "methods start from others of their protocol"
         inputs["start"] = _fit(protocol, dataset, start_method, first, last, keep=False)
     if spec.get("lookup") == "certified":
         inputs["table"] = _certified_table()
-        modules.append(LOOKUP)
+        modules.append(lookup.__name__)
     shared = {"protocol": [protocol], "dataset": [dataset], "seed": range(first, last + 1)}
-    made = [method, *protocols.further_records(method, spec)]
-    keys = [Slice(study_of(protocol), {**shared, "method": made})]
-    keys += [Slice(VARIANCES, shared)] * (method == "qp" and protocol in OF_PROTOCOL)
+    records = [method, *protocols.further_records(method, spec)]
+    keys = [Slice(study_of(protocol), {**shared, "method": records})]
+    keys += [Slice(VARIANCES, shared)] * (method == "qp" and protocol in FITS)
     return Job(
         path=f"data/fits/qp/{protocol}/{dataset}/{method}-{first:03d}-{last:03d}.jsonl.gz",
         kind="qp_fit",
-        function=f"{STEPS}:fit",
+        function=f"{fits.__name__}:fit_block",
         parameters={
             "protocol": protocol,
             "dataset": dataset,
@@ -124,7 +126,14 @@ def _standard(variant: str, dataset: str) -> str:
 
 
 def _certified_table() -> Job:
-    return Job(TABLE, "qp_lookup_table", f"{STEPS}:table", {}, (LOOKUP,), part="lookup table")
+    return Job(
+        TABLE,
+        "qp_lookup_table",
+        f"{errors.__name__}:write_table",
+        {},
+        (lookup.__name__,),
+        part="lookup table",
+    )
 
 
 def _differences(config: Config) -> list[Job]:
@@ -132,7 +141,7 @@ def _differences(config: Config) -> list[Job]:
     if "differences" not in config:
         return []
     try:
-        wanted = import_module(DIFFERENCES).jobs(**config["differences"])
+        wanted = differences.jobs(**config["differences"])
     except ValueError as error:
         raise ValueError(f"differences.names: {error}") from None
     return [_fit(protocol, dataset, method, first, last) for protocol, dataset, method, first, last in wanted]
@@ -148,7 +157,7 @@ def bases(config: Config) -> list[str]:
     """
     if "differences" not in config:
         return []
-    names = import_module(DIFFERENCES).bases(config["differences"].get("names", ()))
+    names = differences.bases(config["differences"].get("names", ()))
     for name in names:
         folder = "results" if config.get("keep_records") else config["results"]
         path = Path(folder, f"qp/{name}.csv.gz")
@@ -170,21 +179,21 @@ def _truth(config: Config) -> Iterator[Job]:
             exact = Job(
                 path=f"data/truth/{truth_file(dataset, split)}",
                 kind="qp_truth",
-                function=f"{STEPS}:truth",
+                function=f"{truth.__name__}:sample_split",
                 parameters={"split": split, "effort": each},
-                modules=(TRUTH, *rules, _module("likelihoods", choices["likelihood"])),
+                modules=(truth.__name__, *rules, _module("likelihoods", choices["likelihood"])),
                 inputs={"data": _standard(TRUTH_PROTOCOL, dataset)},
                 choices=described(dataset),
-                keys=(Slice(OF_TRUTH, where), Slice(TRUTH_LATENTS, where)),
+                keys=(Slice(TRUTH, where), Slice(TRUTH_LATENTS, where)),
                 part="ground truth",
             )
             yield exact
             yield Job(
                 path=f"data/nearer/{truth_file(dataset, split)}",
                 kind="qp_nearer",
-                function=f"{STEPS}:nearer",
+                function=f"{nearer.__name__}:approximate_split",
                 parameters={},
-                modules=tuple(dict.fromkeys((NEARER, *exact.modules))),
+                modules=tuple(dict.fromkeys((nearer.__name__, *exact.modules))),
                 inputs={"data": exact.inputs["data"], "truth": exact},
                 choices=exact.choices,
                 keys=(Slice(NEARER_FITS, where), Slice(NEARER_LATENTS, where)),
@@ -199,13 +208,13 @@ def _effects(config: Config) -> Iterator[Job]:
     yield Job(
         path=f"data/lookup/errors/{study['points']}.jsonl.gz",
         kind="qp_lookup_errors",
-        function=f"{STEPS}:errors",
+        function=f"{errors.__name__}:compare",
         parameters={
             "counts": config["lookup"]["table"]["counts"],
             "points": study["points"],
             "rows": study["timed_rows"],
         },
-        modules=(ERRORS, LOOKUP),
+        modules=(errors.__name__, lookup.__name__),
         keys=(Slice(LOOKUP_ERRORS),),
         part="lookup errors",
     )
@@ -217,9 +226,9 @@ def _effects(config: Config) -> Iterator[Job]:
             yield Job(
                 path=f"data/lookup/effect/{protocol}/{dataset}.jsonl.gz",
                 kind="qp_lookup_effect",
-                function=f"{STEPS}:effects",
+                function=f"{effect.__name__}:measure",
                 parameters={"protocol": protocol},
-                modules=tuple(dict.fromkeys((EFFECTS, *ep.modules, *qp.modules))),
+                modules=tuple(dict.fromkeys((effect.__name__, *ep.modules, *qp.modules))),
                 inputs={"data": ep.inputs["data"], "records": ep, "table": _certified_table()},
                 choices=qp.choices,
                 keys=(
@@ -269,8 +278,8 @@ def figures(config: Config) -> list[str]:
     return [f"{name}.{kind}" for name in drawn for kind in ("pdf", "png")]
 
 
-def _figures(part: Config) -> Iterator[str]:
-    methods, rows = set(part["methods"]), part["rows"]
+def _figures(section: Config) -> Iterator[str]:
+    methods, rows = set(section["methods"]), section["rows"]
     tasks = {task_of(name) for name in rows}
     if {"ep", "qp"} <= methods:
         yield from (name for name, task in VARIANCE_FIGURES.items() if task in tasks)

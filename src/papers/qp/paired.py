@@ -210,12 +210,12 @@ def fallback(fits: pd.DataFrame, protocol: str, first: str, datasets: Sequence[s
     )
 
 
-def unfinished(fits: pd.DataFrame, method: str, other: str, datasets: Sequence[str]) -> str:
+def unfinished(fits: pd.DataFrame, method: str, second: str, datasets: Sequence[str]) -> str:
     """Return a remark on the folds where at least one of two methods did not converge."""
-    matched = paired(fits, method, other, NTLL.column)
+    matched = paired(fits, method, second, NTLL.column)
     scores = [matched[name] for name in datasets if name in matched]
     n_folds, n = sum(x.differences.size for x in scores), sum(x.n_unconverged for x in scores)
-    return f"{method} or {other} not converged on {n} of {n_folds} folds" if n else ""
+    return f"{method} or {second} not converged on {n} of {n_folds} folds" if n else ""
 
 
 def looks_up(protocol: str, dataset: str) -> bool:

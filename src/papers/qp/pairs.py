@@ -85,21 +85,6 @@ def has_moved(dataset: str, fits: Mapping[str, Fit]) -> bool:
     return not is_counts(dataset) and {"ep", "qp"} <= fits.keys() and _distance(fits, "ep") > MOVED
 
 
-def matched(ep: Fit, qp: Fit, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the variances of the same test points under EP and QP.
-
-    Raises
-    ------
-    ValueError
-        Different numbers of test points, or a variance that is not positive.
-    """
-    if ep.variances.shape != qp.variances.shape:
-        raise ValueError(f"{where}: EP and QP have different test points")
-    if not (np.all(ep.variances > 0) and np.all(qp.variances > 0)):
-        raise ValueError(f"{where}: a variance is not positive")
-    return ep.variances, qp.variances
-
-
 def comparison(ep: np.ndarray, qp: np.ndarray) -> dict[str, float]:
     """Return the columns of a main pair in the records."""
     ratio = qp / ep
@@ -137,17 +122,20 @@ def with_pairs(record: dict[str, Any], ep_fits: Mapping[str, Fit]) -> dict[str, 
         `REFERENCES` that exists.
     """
     fits = {name: fit for name, fit in ep_fits.items() if name in EP_METHODS} | fits_of([record])
-    where = " ".join(str(record[name]) for name in ("protocol", *FOLD))
     columns: dict[str, Any] = {}
     variances: dict[str, list[list[float]]] = {}
     if has_moved(record["dataset"], fits):
-        variances[REPORTED_PAIR] = [values.tolist() for values in matched(fits["ep"], fits["qp"], where)]
+        variances[REPORTED_PAIR] = _variances(fits, "ep")
     method = reference(record["dataset"], fits)
     if method:
-        both = matched(fits[method], fits["qp"], where)
-        columns = {"pair": method, **comparison(*both)}
-        variances[MAIN_PAIR] = [values.tolist() for values in both]
+        columns = {"pair": method, **comparison(fits[method].variances, fits["qp"].variances)}
+        variances[MAIN_PAIR] = _variances(fits, method)
     return {**record, "pair": columns, "variances": variances}
+
+
+def _variances(fits: Mapping[str, Fit], method: str) -> list[list[float]]:
+    """Return the variances of the same test points under EP and QP."""
+    return [fits[name].variances.tolist() for name in (method, "qp")]
 
 
 def relative_difference(first: dict[str, Any], second: dict[str, Any]) -> float:

@@ -151,15 +151,17 @@ def rows_of_fit(record: Mapping[str, Any]) -> Pairs:
                 yield VARIANCES, {**shared, **run, "reference": reference, "v_ep": v_ep, "v_qp": v_qp}
 
 
-def _fits(protocol: str) -> Study:
+def _fits(file: str, protocol: str = "") -> Study:
+    """Return the study of the fits of a protocol, or of all derived ones."""
+    key = ("protocol", *KEY)
     return Study(
-        f"qp/{protocol}.csv.gz",
-        COLUMNS,
-        key=("protocol", *KEY),
-        order=KEY,
+        file,
+        COLUMNS if protocol else {"protocol": PROTOCOL, **COLUMNS},
+        key=key,
+        order=key[1:] if protocol else key,
         unit=SEED,
         group=SEED[:3],
-        constants={"protocol": protocol},
+        constants={"protocol": protocol} if protocol else {},
         checks=_rules,
         kind=_kind,
         objective="log_evidence",
@@ -169,26 +171,10 @@ def _fits(protocol: str) -> Study:
     )
 
 
-FITS = {name: _fits(name) for name in protocols.names()}
+FITS = {name: _fits(f"qp/{name}.csv.gz", name) for name in protocols.names()}
 """Protocol -> its study."""
 
-DIFFERENCES = Study(
-    "qp/differences.csv.gz",
-    {"protocol": PROTOCOL, **COLUMNS},
-    key=("protocol", *KEY),
-    order=("protocol", *KEY),
-    unit=SEED,
-    group=SEED[:3],
-    checks=lambda frame: (
-        (~frame["protocol"].isin(protocols.derived()), "not a derived protocol"),
-        *_rules(frame),
-    ),
-    kind=_kind,
-    objective="log_evidence",
-    protocol=again.todays,
-    together=("protocol", "dataset", "seed"),
-    repeat=_repeat_fits,
-)
+DIFFERENCES = _fits("qp/differences.csv.gz")
 
 
 def _variance_rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
@@ -286,9 +272,11 @@ def _repeat_nearer(rows: pd.DataFrame, source: Source) -> Pairs:
 
 def rows_of_approximation(record: Mapping[str, Any]) -> Pairs:
     """Yield the row of an approximation, and those of its latents."""
-    run = {"run": record["run"]} if "run" in record else {}
-    yield NEARER_FITS, {**nearer.fit_line(record), **run}
-    yield from ((NEARER_LATENTS, {**row, **run}) for row in nearer.latent_lines(record))
+    yield NEARER_FITS, {name: value for name, value in record.items() if name != "latents"}
+    shared = {name: record[name] for name in (*nearer.KEY, "run") if name in record}
+    columns = record["latents"]
+    for point, values in enumerate(zip(*columns.values(), strict=True)):
+        yield NEARER_LATENTS, {**shared, "point": point, **dict(zip(columns, values, strict=True))}
 
 
 NEARER_KEY = {

@@ -74,33 +74,22 @@ def repeat(rows: pd.DataFrame, recorded: pd.DataFrame, mirror: str | None) -> It
     protocol, dataset = first["protocol"], loaded(first["dataset"], first["protocol"], mirror)
     methods = protocols.block(protocol, fits.task_of(dataset.name))["methods"]
     for (seed, fold), of_fold in rows.groupby(["seed", "fold"], sort=False):
-        beside = recorded[(recorded["seed"] == seed) & (recorded["fold"] == fold)]
-        by_method = {row["method"]: row for row in beside.to_dict("records")}
+        rows_of_fold = recorded[(recorded["seed"] == seed) & (recorded["fold"] == fold)]
+        by_method = {row["method"]: row for row in rows_of_fold.to_dict("records")}
         wanted = list(of_fold["method"])
+        jobs = {protocols.job_of(methods, name) for name in wanted}
         done: dict[str, dict[str, Any]] = {}
-        for job in _in_order(methods, wanted):
+        for job in filter(jobs.__contains__, methods):  # a method stands behind the one that it starts from
             source = methods[job].get("start")
             start = None
             if source is not None:
                 start = done[source] if source in done else start_record(by_method[source])
             table = certified_table() if fits.uses_table(protocol, dataset.name, job) else None
-            made = fits.run_cell(dataset, protocol, job, int(seed), int(fold), start=start, table=table)
-            done |= {record["method"]: record for record in made}
+            cell = fits.run_cell(dataset, protocol, job, int(seed), int(fold), start=start, table=table)
+            done |= {record["method"]: record for record in cell}
         ep_fits = pairs.fits_of(done.values())
         for method in wanted:
             yield pairs.with_pairs(done[method], ep_fits) if method == "qp" else done[method]
-
-
-def _in_order(methods: Mapping[str, Any], wanted: list[str]) -> list[str]:
-    """Return the methods to run for some records, those that others start from first."""
-    jobs = dict.fromkeys(job for name in wanted if (job := protocols.job_of(dict(methods), name)))
-
-    def depth(job: str) -> int:
-        start = methods[job].get("start")
-        source = protocols.job_of(dict(methods), start) if start else None
-        return 1 + depth(source) if source else 0
-
-    return sorted(jobs, key=depth)
 
 
 def start_record(line: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 METHODS = ("ep", "qp", "qp-lookup")
 """EP, QP by direct quadrature, QP with the certified lookup table."""
 
-COLUMNS = tuple("dataset protocol seed fold method sweeps seconds N".split())
 FILE = "timing.csv"
 TASK = "classification"
 REPEATS = 3
@@ -65,25 +64,23 @@ def measure(
     Yields
     ------
     record : dict
-        `COLUMNS`; ``seconds`` and ``sweeps`` are None where EP could not be tuned, or where the
-        inference failed or did not converge: such a time cannot be compared.
+        Columns of `papers.qp.records.TIMING`; ``seconds`` and ``sweeps`` are None where EP could not be
+        tuned, or where the inference failed or did not converge: such a time cannot be compared.
 
     Raises
     ------
     ValueError
-        Not a classification data set, unknown names, or fewer than one repeat.
+        Unknown names.
     """
-    if fits.task_of(dataset.name) != TASK:
-        raise ValueError(f"'{dataset.name}' is not a classification data set")
-    if repeats < 1:
-        raise ValueError(f"need at least one repeat, got {repeats}")
     for seed, fold in cells:
         tuned = fits.run_cell(dataset, protocol, "ep", seed, fold)[0]
         cell = fits.cell_of(dataset, protocol, "ep", seed, fold)
         for method in METHODS:
             sweeps, seconds = _timed(cell, tuned, method, repeats)
-            values = (dataset.name, protocol, seed, fold, method, sweeps, seconds, tuned["n_train"])
-            yield dict(zip(COLUMNS, values, strict=True))
+            yield {
+                **{"dataset": dataset.name, "protocol": protocol, "seed": seed, "fold": fold},
+                **{"method": method, "sweeps": sweeps, "seconds": seconds, "N": tuned["n_train"]},
+            }
 
 
 def _timed(
@@ -131,10 +128,8 @@ def timed(
     Raises
     ------
     ValueError
-        No seed, or an unknown data set or protocol.
+        An unknown data set or protocol.
     """
-    if seeds < 1:
-        raise ValueError(f"need at least one seed, got {seeds}")
     names = datasets or [name for name in data.names() if fits.task_of(name) == TASK]
     cells = [(seed, 0) for seed in range(seeds)]
     for protocol in protocols_timed:
@@ -154,7 +149,7 @@ def repeat(rows: pd.DataFrame, mirror: str | None) -> Iterator[dict[str, Any]]:
     return measure(dataset, first["protocol"], cells, repeats=1)
 
 
-def same_time(times: pd.DataFrame | None, protocol: str) -> list[Block]:
+def same_time(times: pd.DataFrame, protocol: str) -> list[Block]:
     """Judge QP8: sweeps of QP with a lookup table over EP's, with seconds of a sweep and in total."""
     test = f"two one-sided t tests over folds of the log ratio against a factor of {SAME_TIME:g}, Holm"
     blocks = []
@@ -182,12 +177,8 @@ JUDGED = (
 REMARK = "seconds are of this code; the running time of the paper's is not testable"
 
 
-def _wide(times: pd.DataFrame | None, protocol: str, method: str) -> pd.DataFrame:
+def _wide(times: pd.DataFrame, protocol: str, method: str) -> pd.DataFrame:
     """Return the folds with times of EP and of a method, in columns ``NAME_ep`` and ``NAME``."""
-    import pandas as pd
-
-    if times is None:
-        return pd.DataFrame(columns=["dataset"])
     selected = times[times["protocol"] == protocol].dropna()
     selected = selected.assign(**{"seconds of a sweep": selected["seconds"] / selected["sweeps"]})
     sides = [selected[selected["method"] == name] for name in (method, "ep")]

@@ -13,6 +13,7 @@ from papers.core import files, records, runs
 from papers.core.repeat import Repeated, repeat
 from papers.core.runs import CHECKOUT
 from papers.core.study import RUN, RecordError, Source
+from papers.make import ARTIFACTS
 from papers.reproduce import names, receipt, sample, statistics
 from papers.reproduce.receipt import Receipt
 
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
                 _receipt(target, drawn, repeated, wrong, arguments.seed, time.monotonic() - began)
             )
             if target.kind == names.FIGURE and not wrong:
-                names.ARTIFACTS[target.paper].draw(names.stem_of(target), RESULTS, folder / "figures")
+                ARTIFACTS[target.paper].draw(names.stem_of(target), RESULTS, folder / "figures")
         paths = receipt.write(receipts, folder)
         progress.unlink(missing_ok=True)
     if arguments.json:

@@ -1,7 +1,7 @@
 """Names that `tilted reproduce` takes: claims, figures, tables, papers.
 
 Nothing is listed here: claims come from ``claims.yaml``, figures from the committed ones, rows from the
-printed table, and what each is made of from the ``artifacts`` of its paper (QP: ``reads``).
+printed table, and what each is made of from the ``artifacts`` of its paper.
 """
 
 from __future__ import annotations
@@ -13,28 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from papers import captions
-from papers.captions import READS
 from papers.core import claims
 from papers.core.figure_data import PACKED, PLAIN
 from papers.core.runs import CHECKOUT
-from papers.pep import artifacts as pep_artifacts
-from papers.pesc import artifacts as pesc_artifacts
-from papers.qp import artifacts as qp_artifacts
-from papers.qp import reads as qp
+from papers.make import ARTIFACTS
+from papers.qp import artifacts as qp
 from papers.qp.published import ROWS
-from papers.rep import artifacts as rep_artifacts
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from papers.core.slices import Slice
 
-ARTIFACTS: dict[str, ModuleType] = {
-    "QP": qp_artifacts,
-    "PEP": pep_artifacts,
-    "REP": rep_artifacts,
-    "PESC": pesc_artifacts,
-}
 CLAIM, FIGURE, TABLE = KINDS = ("claim", "figure", "table")
 TABLE1, ALL = "Table1", "all"
 
@@ -70,7 +58,7 @@ def targets_by_name() -> dict[str, tuple[Target, ...]]:
     """Name -> what it stands for; a paper, and `ALL`, for several."""
     single = [*_claims(), *_tables(), *_figures()]
     not_figures = [target for target in single if target.kind != FIGURE and not target.row]
-    papers = {key.lower(): tuple(x for x in not_figures if x.paper == key) for key in READS}
+    papers = {key.lower(): tuple(x for x in not_figures if x.paper == key) for key in ARTIFACTS}
     return {target.name: (target,) for target in single} | papers | {ALL: tuple(not_figures)}
 
 
@@ -99,7 +87,7 @@ def _near(name: str, spelled: dict[str, str]) -> str:
 
 def _claims() -> Iterable[Target]:
     for name, claim in claims.load().items():
-        yield Target(name, CLAIM, claim.paper, claim.title, READS[claim.paper].CLAIMS[name], (name,))
+        yield Target(name, CLAIM, claim.paper, claim.title, ARTIFACTS[claim.paper].CLAIMS[name], (name,))
 
 
 def _tables() -> Iterable[Target]:
@@ -115,12 +103,12 @@ def _figures() -> Iterable[Target]:
     folder = CHECKOUT / "figures"
     for path in sorted(p for ending in (PLAIN, PACKED) for p in folder.rglob(f"*.{ending}")):
         below = path.relative_to(folder)
-        paper = below.parts[0].upper() if below.parts[0].upper() in READS else "QP"
+        paper = below.parts[0].upper() if below.parts[0].upper() in ARTIFACTS else "QP"
         if "preview" not in below.parts:
             files.setdefault((paper, path.name.split(".")[0]), []).append(below.as_posix())
     for (paper, stem), of_figure in files.items():
         belongs = _belongs(paper, stem)
-        slices = READS[paper].figure(stem)
+        slices = ARTIFACTS[paper].figure(stem)
         name = captions.reproduced(paper, stem)
         yield Target(name, FIGURE, paper, f"{stem} of {paper}", slices, belongs, tuple(of_figure))
 

@@ -14,7 +14,8 @@ from papers.core.repeat import align
 from papers.core.runs import CHECKOUT
 from papers.core.study import RUN
 from papers.core.verdicts import MISSING, SHOWN
-from papers.reproduce.names import ARTIFACTS, CLAIM, TABLE
+from papers.make import ARTIFACTS
+from papers.reproduce.names import CLAIM, TABLE
 
 if TYPE_CHECKING:
     from typing import Any

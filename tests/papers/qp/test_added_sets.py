@@ -1,9 +1,12 @@
 """Records of sets that no paper used: they have rows, with dashes for what is not printed, and no claims."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from papers.core.store import RecordError
-from papers.qp import artifacts, pairs, published
+from papers.qp import pairs, published
+from papers.qp.evidence import Evidence
 from papers.qp.lines import n_folds
 from papers.qp.records import FITS
 from papers.qp.table1 import latex, tables
@@ -61,4 +64,6 @@ def test_records_of_unregistered_sets_are_refused(mixed):
 
 
 def test_claims_are_judged_without_them(mixed):
-    assert set(artifacts._printed(mixed)["dataset"]) == {"wine12"}
+    evidence = Evidence("", "")
+    evidence.summary = SimpleNamespace(fits=mixed)
+    assert set(evidence.fits["dataset"]) == {"wine12"}

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.qp.nearer import calibration
 from papers.qp.nearer import experiment as nearer
+from papers.qp.nearer import figures as calibration
 from papers.qp.nearer.tables import confidence, overconfidence
 
 OWN = {"exact": [0.55, 0.9, 0.3, 0.97], "ep": [0.47, 0.85, 0.4, 0.99]}
@@ -13,8 +13,14 @@ ERROR = 0.01
 
 
 def record(dataset, seed=0, fold=0, own=OWN["exact"]):
-    truth = {"log_density": np.log(own).tolist(), "se_log_density": [ERROR] * len(own)}
-    return {"dataset": dataset, "seed": seed, "fold": fold, "truth": truth}
+    where = {"dataset": dataset, "seed": seed, "fold": fold, "part": "test"}
+    return [
+        {**where, "point": k, "log_density": np.log(p), "se_log_density": ERROR} for k, p in enumerate(own)
+    ]
+
+
+def points(approximations, *records):
+    return calibration.label_probabilities(approximations, pd.DataFrame(sum(records, [])))
 
 
 def latents(*wheres, own=OWN["ep"], methods=nearer.METHODS):
@@ -36,13 +42,13 @@ def latents(*wheres, own=OWN["ep"], methods=nearer.METHODS):
 def test_points_are_labels_with_approximations_and_an_exact_posterior():
     wheres = [("wine13", 0, 0), ("wine13", 0, 1), ("coal", 3, 0)]
     records = [record("wine13"), record("wine13", fold=1), record("coal", 3), record("glass")]
-    table = calibration.points(latents(*wheres), records)
+    table = points(latents(*wheres), *records)
     assert set(table["dataset"]) == {"wine13"} and len(table) == 8
-    assert "sampled" not in table and set(calibration.SHOWN) <= set(table)
+    assert "sampled" not in table and set(calibration.COMPARED) <= set(table)
     assert table["exact"].tolist() == pytest.approx(OWN["exact"] * 2)
     assert table["se"].tolist() == pytest.approx([ERROR * p for p in OWN["exact"]] * 2)
     assert table["ep"].tolist() == pytest.approx(OWN["ep"] * 2)
-    assert calibration.points(latents(*wheres), [record("glass")]).empty
+    assert points(latents(*wheres), record("glass")).empty
 
 
 def test_bins_of_confidence():
@@ -57,15 +63,13 @@ def test_bins_of_confidence():
 
 def test_differences_are_of_the_label_that_is_likelier_by_the_exact_posterior():
     records = [record("wine13"), record("wine13", fold=1)]
-    table = calibration.points(latents(("wine13", 0, 0), ("wine13", 0, 1)), records)
+    table = points(latents(("wine13", 0, 0), ("wine13", 0, 1)), *records)
     found = calibration.differences(table, "ep")
     assert found["confidence"].tolist() == pytest.approx([0.55, 0.7, 0.9, 0.97])
     assert found["bias"].tolist() == pytest.approx([-0.08, -0.1, -0.05, 0.02])  # by label
     # two splits with an independent error each
     assert found["noise"].tolist() == pytest.approx([ERROR * p / np.sqrt(2) for p in (0.55, 0.3, 0.9, 0.97)])
-    alike = calibration.points(
-        latents(("wine13", 0, 0), own=[0.61, 0.62]), [record("wine13", own=[0.65, 0.66])]
-    )
+    alike = points(latents(("wine13", 0, 0), own=[0.61, 0.62]), record("wine13", own=[0.65, 0.66]))
     (line,) = calibration.differences(alike, "ep").itertuples()
     assert line.bias == pytest.approx(-0.04) and line.noise == pytest.approx(ERROR * 0.655)  # of one split
 
@@ -77,8 +81,8 @@ def points_in(drawn, panel):
 
 
 def test_the_figure_draws_the_curves(tmp_path):
-    table = calibration.points(latents(("wine13", 0, 0)), [record("wine13")])
-    calibration.figure(table, tmp_path / "calibration")
+    table = points(latents(("wine13", 0, 0)), record("wine13"))
+    calibration.calibration(table, tmp_path / "calibration")
     pdf, png = (tmp_path / f"calibration.{kind}" for kind in ("pdf", "png"))
     assert pdf.stat().st_size > 5000 and png.stat().st_size > 5000
     drawn = pd.read_csv(tmp_path / "calibration.csv")
@@ -86,5 +90,3 @@ def test_the_figure_draws_the_curves(tmp_path):
     assert {(0.53, 0.0), (0.6, 0.0), (0.85, 1.0), (0.99, 1.0), (0.55, 1.0), (0.97, 1.0)} <= curves
     assert set(drawn["series"]) >= {"calibrated", calibration.EXACT_LABEL, "EP", "VB"}
     assert {(0.55, -8.0), (0.7, -10.0)} <= points_in(drawn, "Against")
-    with pytest.raises(ValueError, match="nothing to draw"):
-        calibration.figure(table[:0], tmp_path / "none")

@@ -15,7 +15,7 @@ from papers.core.verdicts import (
     YES,
     finding,
 )
-from papers.qp.claims import variances
+from papers.qp.claims import exact, variances
 from papers.qp.published import ROWS
 
 CLASSIFICATION = [name for name in ROWS if name != "coal"]
@@ -202,7 +202,7 @@ def summary(ep, qp, rows=tuple(ROWS), error=0.01, splits=10):
 )
 def test_the_premise(ep, qp, statuses, verdict):
     """An error of 1 %: two are decisive, of a ratio and of the midpoint of EP's and QP's."""
-    for block in variances.premise(summary(ep, qp), "as-released"):
+    for block in exact.premise(summary(ep, qp), "as-released"):
         assert block.verdict == verdict and len(block.rows()) == 10
         over, nearer = block.lines[:2]
         assert (over.sample.status, nearer.sample.status) == statuses
@@ -217,19 +217,19 @@ def test_the_premise_takes_ten_splits_of_most_rows():
         return pd.concat([summary(0.1, 0.05, rows[n:], splits=9), summary(0.1, 0.05, rows[:n])])
 
     for n, verdict in ((6, TOO_FEW), (7, HOLDS), (10, HOLDS)):
-        found = finding("QP10", "as-released", variances.premise(whole(n), "as-released"))
+        found = finding("QP10", "as-released", exact.premise(whole(n), "as-released"))
         assert found.verdict == verdict
-        notes = {line.row: line.note for line in found.blocks[0].lines if line.quantity == variances.OVER}
+        notes = {line.row: line.note for line in found.blocks[0].lines if line.quantity == exact.OVER}
         assert notes["IonoS"].startswith("10 splits") and notes["Mining"][0] == ("9" if n < 10 else "1")
 
 
 def test_the_premise_counts_sides_and_is_of_the_protocol_of_the_ground_truth():
     table = pd.concat([summary(0.1, 0.05, ["crabs"]), summary(-0.1, -0.2, ["glass", "pima"])])
-    block = variances.premise(table, "as-released")[0]
+    block = exact.premise(table, "as-released")[0]
     assert "above the exact ones on 1 row, below on 2; QP's shown nearer than EP's on 1, further on 2" in (
         block.remark
     )
     assert list(block.rows().values()).count("no data") == 7 and block.decisive.row in ("Pima", "Glass")
-    for given, protocol in ((None, "as-released"), (table, "corrected")):
-        block = variances.premise(given, protocol)[0]
+    for given, protocol in ((table[:0], "as-released"), (table, "corrected")):
+        block = exact.premise(given, protocol)[0]
         assert block.verdict == TOO_FEW and "under as-released alone" in block.remark

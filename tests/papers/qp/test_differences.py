@@ -29,13 +29,6 @@ def test_a_derived_protocol_is_its_base_with_the_change():
     assert base == before and protocols.block("as-released", "classification") is base
 
 
-def test_merging_is_deep_and_leaves_both_alone():
-    base, change = {"a": {"b": 1, "c": {"d": 2}}, "e": 3}, {"a": {"c": {"d": 4, "f": 5}}, "e": {"g": 6}}
-    kept = copy.deepcopy(base), copy.deepcopy(change)
-    assert protocols.merged(base, change) == {"a": {"b": 1, "c": {"d": 4, "f": 5}}, "e": {"g": 6}}
-    assert (base, change) == kept
-
-
 @pytest.mark.parametrize(
     "protocol, task, message",
     [

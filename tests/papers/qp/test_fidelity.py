@@ -121,7 +121,7 @@ def test_vb_is_judged_as_the_released_code_scores_it(checked, published_csv):
     assert (sonar.verdict, sonar.ours) == ("miss", 50.0)
 
 
-def test_files_say_what_misses_and_on_how_many_seeds(checked, tmp_path):
+def test_files_say_what_misses_and_on_how_many_seeds(checked):
     found = checked({("ep", 0): (2.0, 1.6068), ("vb-joint", 0): (1.703, 2.0073)})
     text = fidelity.markdown(found)
     assert "3 of 4 checks pass; 23 not run; 4 of the checks rest on fewer seeds than the paper's." in text
@@ -131,8 +131,6 @@ def test_files_say_what_misses_and_on_how_many_seeds(checked, tmp_path):
         in misses
     )
     assert "None." in fidelity.markdown(found[found["verdict"] != "miss"])
-    first, second = (fidelity.write_csv(found, tmp_path / f"{k}.csv").read_bytes() for k in (1, 2))
-    assert first == second and first.splitlines()[0].decode() == ",".join(fidelity.COLUMNS)
 
 
 def test_the_printed_table_has_ninety_checks(pytestconfig, run, of_folds):

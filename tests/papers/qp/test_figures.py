@@ -217,7 +217,7 @@ def test_the_style_is_restored():
 def test_importing_the_room_is_cheap():
     code = (
         "import sys\n"
-        "from papers.qp import artifacts, steps\nfrom papers.core import store\n"
+        "from papers.qp import artifacts, jobs\nfrom papers.core import store\n"
         "print(sorted({'pandas', 'matplotlib', 'jinja2'} & set(sys.modules)))"
     )
     done = subprocess.run(

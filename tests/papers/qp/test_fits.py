@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from papers import data
+from papers.data import standard
 from papers.qp import fits as qp
-from papers.qp import protocols, scored, steps
+from papers.qp import protocols
 from tilted.inference import RULES
 from tilted.kernels import SquaredExponential
 from tilted.numerics.linalg import NotPositiveDefinite
@@ -118,10 +119,11 @@ def test_fixed_hyperparameters_only_infer():
         run("wine12", "as-released", "vb-joint", fixed=SquaredExponential())
 
 
-def test_job_runs_blocks_of_seeds_and_narrates(tmp_path, capsys):
+def test_a_block_of_seeds_and_its_log(tmp_path):
     coal = data.load("coal")
     log = tmp_path / "log.txt"
-    records = list(steps.narrate(qp.run_job(coal, "as-released", "vb-joint", range(2, 4)), log))
+    standard.write_standard(coal, tmp_path / "coal.h5")
+    records = list(qp.fit_block("as-released", "coal", "vb-joint", 2, 3, str(tmp_path / "coal.h5"), str(log)))
     assert [(r["method"], r["seed"]) for r in records] == [
         (name, seed) for seed in (2, 3) for name in ("vb-joint", "vb-joint-released")
     ]
@@ -227,7 +229,7 @@ def test_labels_with_less_than_half_of_the_probability_are_errors():
     cell = qp.cell_of(dataset, "as-released", "exact", 0, 5)
     flipped = replace(cell.points, y_test=-cell.points.y_test)
     fit = qp.approximate(cell, SquaredExponential(30.0, 5.0))
-    right, wrong = (scored.corrected(cell.likelihood, p, fit, "cheap") for p in (cell.points, flipped))
+    right, wrong = (qp.corrected(cell.likelihood, p, fit, "cheap") for p in (cell.points, flipped))
     assert right["test_error"] + wrong["test_error"] == 1.0 and right["test_error"] < 0.5
     assert right["status"]["converged"]
 
@@ -237,11 +239,11 @@ def test_what_is_not_trusted_is_said(monkeypatch):
     cell = qp.cell_of(data.load("coal", "as-released"), "as-released", "exact", 0, 0)
     fit = qp.approximate(cell, SquaredExponential(0.259, 18.24))
     found = fit.corrected(cell.points.X_test, "cheap")
-    record = scored.corrected(cell.likelihood, cell.points, fit, "cheap")
+    record = qp.corrected(cell.likelihood, cell.points, fit, "cheap")
     assert record["status"]["converged"] and np.all(found.trusted)
     doubted = replace(found, trusted=np.arange(len(found.mean)) > 0, message="1 of 55 latents are EP's")
     monkeypatch.setattr(type(fit), "corrected", lambda *_: doubted)
-    record = scored.corrected(cell.likelihood, cell.points, fit, "cheap")
+    record = qp.corrected(cell.likelihood, cell.points, fit, "cheap")
     assert not record["status"]["converged"] and np.isfinite(record["ntll"])
     assert record["status"]["message"] == "not corrected: 1 of 55 latents are EP's"
     errors = cell.likelihood.errors(cell.points.y_test, found.mean, found.variance)
@@ -252,7 +254,7 @@ def test_what_is_not_trusted_is_said(monkeypatch):
 def test_latents_of_counts_that_are_not_smooth_enough_are_not_trusted():
     cell = qp.cell_of(data.load("coal", "as-released"), "as-released", "exact", 0, 0)
     fit = qp.approximate(cell, SquaredExponential(0.259, 18.24))
-    record = scored.corrected(cell.likelihood, cell.points, fit, "nearly-exact")
+    record = qp.corrected(cell.likelihood, cell.points, fit, "nearly-exact")
     assert not record["status"]["converged"]
     assert re.match(r"not corrected: \d of 55 latents are EP's", record["status"]["message"])
     assert np.isfinite(record["ntll"])

@@ -216,7 +216,7 @@ def test_moved_fits_are_told(studies):
 
 
 def test_the_effect_is_missing(studies):
-    for effect in (None, studies["effect"]()):
+    for effect in (studies["effect"]()[:0], studies["effect"]()):
         block = lookup_effect.unstable(effect, "corrected")[0]
         assert block.verdict == TOO_FEW
         assert block.remark == "lookup_effect.csv has no fits with the as-described table under corrected"

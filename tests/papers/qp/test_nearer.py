@@ -11,19 +11,19 @@ from scipy.stats import multivariate_normal, norm
 
 import tilted
 from papers import data
+from papers.core import records
 from papers.core.claims import load
 from papers.core.store import RecordError
 from papers.core.verdicts import FAILS, HOLDS, TOO_FEW
 from papers.qp import fits
+from papers.qp.claims import exact
 from papers.qp.nearer import experiment as nearer
-from papers.qp.nearer import pages as nearer_pages
 from papers.qp.nearer import tables as nearer_tables
 from papers.qp.nearer.laplace import DERIVATIVES, laplace
 from papers.qp.published import ROWS
-from papers.qp.records import NEARER_LATENTS
+from papers.qp.records import NEARER_FITS, NEARER_LATENTS, rows_of_approximation
 from papers.qp.truth import experiment as truth
-from papers.qp.truth import records as truth_records
-from papers.qp.truth.records import split_of
+from papers.qp.truth.records import TRUTH
 from tilted.kernels import SquaredExponential
 
 RESULTS = Path(__file__).resolve().parents[3] / "results"
@@ -82,8 +82,9 @@ def test_records_of_a_split():
     made = {record["method"]: record for record in nearer.run(dataset, 0, 2, kernel)}
     assert tuple(made) == nearer.METHODS
     for record in made.values():
-        fit, latents = nearer.fit_line(record), nearer.latent_lines(record)
-        assert tuple(fit) == nearer.FIT_COLUMNS and tuple(latents[0]) == tuple(NEARER_LATENTS.columns)
+        (_, fit), *rows = rows_of_approximation(record)
+        latents = [row for _, row in rows]
+        assert set(fit) == set(NEARER_FITS.columns) and set(latents[0]) == set(NEARER_LATENTS.columns)
         assert [line["point"] for line in latents] == list(range(len(latents)))
         assert fit["trusted"] and all(line["trusted"] for line in latents)
     evidence = {method: record["log_evidence"] for method, record in made.items()}
@@ -99,58 +100,85 @@ def test_records_of_a_split():
 
 def test_a_latent_that_goes_to_the_other_lobe_is_refused():
     """Counts cannot tell f from -f: conditioned on a negative value here, EP finds -f throughout."""
-    (record,) = (
-        each for each in truth_records.read(RESULTS) if (each["dataset"], each["seed"]) == ("coal", 7)
-    )
-    made = truth.approximated(
-        data.load("coal", "as-released"), fits.kernel_at(record["hyperparameters"]), 7, 0
-    )
+    (split,) = records.load(TRUTH, RESULTS).query("dataset == 'coal' and seed == 7").to_dict("records")
+    made = truth.approximated(data.load("coal", "as-released"), fits.kernel_at(split), 7, 0)
     ep, new = made.fits["ep"], made.points.X_test[32:33]
     found = ep.corrected(new, "nearly-exact")
     assert not found.trusted[0] and "the correction is too large: 1" in found.message
     assert found.mean[0] == ep.predict_latent(new)[0][0]
 
 
-EXACT = {"mean": [0.0, 1.0], "variance": [1.0, 4.0], "se_mean": [0.01, 0.02], "se_variance": [0.01, 0.04]}
+EXACT = {
+    "mean": [0.0, 1.0],
+    "variance": [1.0, 4.0],
+    "se_mean": [0.01, 0.02],
+    "se_variance": [0.01, 0.04],
+    "log_density": [-0.2, -0.4],
+    "se_log_density": [0.001, 0.001],
+}
 ERRORS = {"ep": (0.8, 0.4, 0.02), "nearly-exact": (1.01, 0.02, 0.001), "cheap": (0.9, 0.02, 0.01)}
 
 
 def sampled(dataset, split):
     seed, fold = (split, 0) if dataset == "coal" else (0, split)
-    truth = {"test": EXACT, "log_evidence": -5.0, "se_log_evidence": 0.01, "log_density": [-0.2, -0.4]}
     return {
         "dataset": dataset,
         "seed": seed,
         "fold": fold,
         "n_train": 9,
         "n_test": 2,
-        "hyperparameters": {"variance": 2.0, "lengthscale": 3.0},
-        "truth": {**truth, "se_log_density": [0.001, 0.001]},
+        "variance": 2.0,
+        "lengthscale": 3.0,
+        "log_evidence": -5.0,
+        "se_log_evidence": 0.01,
+        "seconds": 900.0,
     }
 
 
-def approximated(records, errors=ERRORS):
-    """Records of approximations with these factors of the variances, errors of evidence and of densities."""
+def exact_latents(splits):
+    """The exact posterior's latents at the test inputs of each split."""
+    where = ("dataset", "seed", "fold")
+    return pd.DataFrame(
+        {**{name: split[name] for name in where}, "part": "test", "point": point}
+        | {name: values[point] for name, values in EXACT.items()}
+        for split in splits
+        for point in range(2)
+    )
+
+
+def summary(splits, errors=ERRORS, approximations=None):
+    """Errors of approximations, by default of all splits."""
+    fits, latents = approximations or approximated(splits, errors)
+    return nearer_tables.summary(fits, latents, pd.DataFrame(splits), exact_latents(splits))
+
+
+def approximated(splits, errors=ERRORS):
+    """Rows of approximations with these factors of the variances, errors of evidence and of densities."""
     fits, latents = [], []
-    for record in records:
+    for record in splits:
         for method in nearer.METHODS:
             factor, evidence, density = errors.get(method, (0.5, 1.0, 0.1))
             where = {name: record[name] for name in ("dataset", "seed", "fold")} | {"method": method}
             fits.append(
-                {**where, **record["hyperparameters"], "log_evidence": -5.0 - evidence, "trusted": True}
+                {
+                    **where,
+                    "variance": 2.0,
+                    "lengthscale": 3.0,
+                    "log_evidence": -5.0 - evidence,
+                    "trusted": True,
+                }
                 | {"seconds": 2.0, "latent_seconds": 0.01}
             )
             for point in range(2):
                 exact = EXACT["mean"][point], factor * EXACT["variance"][point]
-                value = record["truth"]["log_density"][point] - density
+                value = EXACT["log_density"][point] - density
                 numbers = dict(zip(("mean", "variance", "log_density"), (*exact, value), strict=True))
                 latents.append({**where, "point": point, **numbers, "trusted": True})
     return pd.DataFrame(fits), pd.DataFrame(latents)
 
 
 def test_numbers_of_a_line():
-    records = [sampled("wine13", 0), sampled("wine13", 1)]
-    table = nearer_tables.summary(*approximated(records), records)
+    table = summary([sampled("wine13", 0), sampled("wine13", 1)])
     assert list(table["method"]) == list(nearer.METHODS) and tuple(table.columns) == nearer_tables.COLUMNS
     by_method = table.set_index("method")
     best = by_method.loc["nearly-exact"]
@@ -180,28 +208,23 @@ def test_draws_are_of_labels_only(monkeypatch):
 
 
 def summary_of(dataset):
-    records = [sampled(dataset, 0), sampled(dataset, 1)]
-    fits, latents = approximated(records)
-    kept = [frame[frame["method"] != "sampled"] for frame in (fits, latents)]
-    return nearer_tables.summary(*kept, records)
+    splits = [sampled(dataset, 0), sampled(dataset, 1)]
+    frames = [frame[frame["method"] != "sampled"] for frame in approximated(splits)]
+    return summary(splits, approximations=frames)
 
 
 def test_splits_without_approximations_do_not_count_and_others_hyperparameters_are_refused():
-    records = [sampled("wine13", 0), sampled("wine13", 1), sampled("coal", 4)]
-    table = nearer_tables.summary(*approximated(records[1:]), records)
+    splits = [sampled("wine13", 0), sampled("wine13", 1), sampled("coal", 4)]
+    table = summary(splits, approximations=approximated(splits[1:]))
     assert list(table.groupby("row", sort=False)["splits"].first()) == [1, 1]
     assert table.loc[table["dataset"] == "coal", "overconfidence"].isna().all()
-    fits, latents = approximated(records)
+    fits, latents = approximated(splits)
     fits.loc[0, "variance"] = 2.1
-    with pytest.raises(RecordError, match="wine13, split 0: variance"):
-        nearer_tables.summary(fits, latents, records)
+    with pytest.raises(RecordError, match="dataset wine13, seed 0, fold 0: variance"):
+        summary(splits, approximations=(fits, latents))
 
 
-CLAIMS = (
-    nearer_tables.nearer_variances,
-    nearer_tables.better_evidence,
-    nearer_tables.no_worse_predictions,
-)
+CLAIMS = (exact.nearer_variances, exact.better_evidence, exact.no_worse_predictions)
 
 
 @pytest.mark.parametrize(
@@ -213,8 +236,8 @@ CLAIMS = (
     ],
 )
 def test_our_claims(errors, verdicts):
-    records = [sampled(name, split) for name in ROWS for split in range(10 if name != "pima" else 1)]
-    table = nearer_tables.summary(*approximated(records, errors), records)
+    splits = [sampled(name, split) for name in ROWS for split in range(10 if name != "pima" else 1)]
+    table = summary(splits, errors)
     for name, judge, expected in zip(("OURS1", "OURS2", "OURS3"), CLAIMS, verdicts, strict=True):
         block = judge(table, "as-released")[0]
         needs = load()[name].needs("as-released")
@@ -229,16 +252,14 @@ def test_our_claims(errors, verdicts):
 
 
 def test_a_number_behind_our_claims_is_of_latents_and_of_evidences_one_a_split():
-    records = [sampled(name, split) for name in ROWS for split in range(3)]
-    table = nearer_tables.summary(*approximated(records), records)
+    table = summary([sampled(name, split) for name in ROWS for split in range(3)])
     ns = [{line.n for line in judge(table, "as-released")[0].lines} for judge in CLAIMS]
     assert ns == [{6}, {3}, {6}]  # of two latents each
     assert CLAIMS[1](table, "as-released")[0].coverage["units"] == 3
 
 
 def test_the_page_and_the_exact_column(tmp_path, monkeypatch):
-    records = [sampled("wine13", 0), sampled("coal", 0)]
-    table = nearer_tables.summary(*approximated(records), records)
+    table = summary([sampled("wine13", 0), sampled("coal", 0)])
     lines = []
     for method, ntll in (("ep", 0.30), ("qp", 0.29), ("exact", 0.25)):
         for seed in range(3 if method != "exact" else 2):
@@ -247,8 +268,7 @@ def test_the_page_and_the_exact_column(tmp_path, monkeypatch):
             lines.append({**where, **score})
     fits = pd.DataFrame(lines)
     fits.loc[(fits["method"] == "exact") & (fits["seed"] == 1), "outcome"] = "not converged"
-    nearer_pages.write(table, fits, tmp_path)
+    nearer_tables.write(table, fits, tmp_path)
     page = (tmp_path / "qp_nearer.md").read_text()
     assert "| Mining |     2 |" in page and "+55.00 ± 5.00" in page and "1 of 2" in page
     assert (tmp_path / "qp_nearer.csv").read_text().startswith("row,dataset,method,splits")
-    assert split_of(records[1]) == 0

@@ -1,9 +1,10 @@
 """Fit records to rows: their columns, and the pairs of EP's and QP's variances."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from papers.core import store
-from papers.qp import fits, pairs, steps
+from papers.qp import fits, pairs
 from papers.qp.lines import NO_PAIR, line_of
 from papers.qp.records import DIFFERENCES, FITS, VARIANCES, rows_of_fit
 
@@ -92,28 +93,21 @@ def test_points_of_five_seeds_are_kept_and_of_every_coal_seed(record):
     assert kept(protocol="as-released+loose-stop") == (DIFFERENCES, [])
 
 
-@pytest.mark.parametrize(
-    ("variances", "message"), [([1.0], "different test points"), ([1.0, 0.0], "a variance is not positive")]
-)
-def test_variances_that_cannot_be_matched_are_refused(record, variances, message):
-    with pytest.raises(ValueError, match=f"as-released wine12 0 0: .*{message}"):
-        paired(record, [1.0, 4.0], ep=variances)
-
-
-def test_a_job_of_qp_compares_each_fold_with_its_own_ep(record, tmp_path, monkeypatch):
-    from papers.data import standard
-
-    folds = [(seed, fold) for seed in (2, 3) for fold in (0, 1)]
+def test_qp_is_compared_with_its_own_ep_fold_by_fold(record, monkeypatch):
+    seeds = (2, 3)
     ep = [
         record(method=method, seed=seed, fold=fold, latent_variance=[1.0 + seed + fold / 4])
-        for seed, fold in folds
+        for seed in seeds
+        for fold in range(10)
         for method in ("ep-tune", "ep")
     ]
-    start = store.write_records(tmp_path / "ep.jsonl.gz", ep)
-    monkeypatch.setattr(standard, "read_standard", lambda path: None)
-    made = [record(method="qp", seed=seed, fold=fold, latent_variance=[1.0]) for seed, fold in folds]
-    monkeypatch.setattr(fits, "run_job", lambda *arguments: iter(made))
-    done = steps.fit("as-released", "wine12", "qp", 2, 3, "data", str(tmp_path / "log"), str(start))
-    found = {(each["seed"], each["fold"]): each["variances"]["main"] for each in done}
-    assert found == {(seed, fold): [[1.0 + seed + fold / 4], [1.0]] for seed, fold in folds}
-    assert "seed 3: 2/2 fits converged" in (tmp_path / "log").read_text()
+
+    def run_cell(dataset, protocol, method, seed, fold, start, table):
+        assert (start["method"], start["seed"], start["fold"]) == ("ep-tune", seed, fold)
+        return [record(method="qp", seed=seed, fold=fold, latent_variance=[1.0])]
+
+    monkeypatch.setattr(fits, "run_cell", run_cell)
+    found = list(fits.run_job(SimpleNamespace(name="wine12"), "as-released", "qp", seeds, ep))
+    assert [each["variances"]["main"] for each in found] == [
+        [[1.0 + seed + fold / 4], [1.0]] for seed in seeds for fold in range(10)
+    ]

@@ -66,24 +66,3 @@ def test_no_mean_of_ours_gives_no_deviation(failed, frame, published_csv):
     line = published.compare(means, published.read(published_csv)).iloc[0]
     assert line["published_mean"] == 118.6
     assert line[["mean", "deviation_sd"]].isna().all()
-
-
-@pytest.mark.parametrize(
-    ("methods", "vb"), [(["ep", "vb", "vb-joint"], "vb-joint"), (["vb", "qp"], "vb"), (["ep"], "vb")]
-)
-def test_the_vb_column_is_the_joint_one_where_there_is_one(methods, vb):
-    assert published.paper_methods(methods) == ["ep", "qp", vb]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("VB_sd", "VB_spread", "no column VB_sd"),
-        ("10.0,2.0,12.0", ",2.0,12.0", "a number is missing"),
-        ("Wine2,107,13,TE", "Wine1,107,13,TE", "stands twice"),
-    ],
-)
-def test_a_damaged_table_is_refused(published_csv, old, new, message):
-    published_csv.write_text(published_csv.read_text().replace(old, new, 1))
-    with pytest.raises(ValueError, match=message):
-        published.read(published_csv)

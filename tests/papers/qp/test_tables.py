@@ -196,11 +196,6 @@ def test_clean_runs_say_none_and_what_was_never_made_again_is_said(line, summary
     assert "**NEVER REPEATED: qp/fits.csv: coal ep.**" in text.split("## Provenance")[1]
 
 
-@pytest.mark.parametrize(("known", "text"), [([], "unknown"), (["a"], "a"), (["a", "b", "c"], "a to c")])
-def test_days(known, text):
-    assert tables.days(known) == text
-
-
 def test_troubles_with_one_cause_are_one_entry(line, unconverged, frame):
     lines = [unconverged("1000 evaluations; ridge 1e-4", seed=s, fold=k) for s in (0, 1, 3) for k in (0, 1)]
     lines += [unconverged("1000 evaluations; ridge 2e-4", seed=4, fold=1)]
@@ -268,17 +263,6 @@ def test_tex_marks_what_is_counted():
     assert latex._star("") == ""
     assert latex._star("*") == r"\rlap{$^{*}$}"
     assert latex._star("*f") == r"\rlap{$^{*\mathrm{f}}$}"
-
-
-def test_writing_twice_gives_the_same_bytes(whole, tmp_path):
-    for name, write in (
-        ("csv", lambda path: tables.write_rounded(whole.table, path, 6)),
-        ("tex", lambda path: latex.write_latex(whole, path)),
-    ):
-        first, second = (write(tmp_path / f"{k}.{name}").read_bytes() for k in (1, 2))
-        assert first == second
-        assert b"\r" not in first
-    assert tables.markdown(whole) == tables.markdown(dataclasses.replace(whole))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from papers import data
 from papers.qp import fits as qp
 from papers.qp.truth import drawn as truth_drawn
 from papers.qp.truth import experiment as truth
+from papers.qp.truth.records import TRUTH, TRUTH_LATENTS, rows_of
 from tilted.exact.chains import Moments
 from tilted.kernels import SquaredExponential
 
@@ -23,23 +24,22 @@ def case(request):
 
 
 def without_times(record):
-    return {**record, "truth": {**record["truth"], "seconds": None}}
+    return {**record, "seconds": 0, "details": {**record["details"], "seconds": None}}
 
 
 def test_a_record_is_complete_and_has_no_nan(case):
     dataset, record = case
     json.dumps(record, allow_nan=False)
-    assert record["hyperparameters"]["variance"] == KERNELS[dataset.name].variance
-    for name, n in (("train", record["n_latents"]), ("test", record["n_test"])):
-        exact = record["truth"][name]
-        for key in ("mean", "variance", "se_mean", "se_variance", "effective_size"):
-            assert len(exact[key]) == n
-        assert exact["r_hat_max"] < 1.1
-        for method in truth.METHODS:
-            assert len(record["methods"][method][name]["variance"]) == n
-    assert record["truth"]["sampler"]["stuck"] == record["truth"]["annealing"]["stuck"] == 0
-    assert "run" not in record
-    assert ("mirror" in record["truth"]) == (dataset.name == "coal")
+    assert record["variance"] == KERNELS[dataset.name].variance
+    rows = list(rows_of({**record, "run": "r"}))
+    assert [study for study, _ in rows] == [TRUTH] + [TRUTH_LATENTS] * (
+        record["n_latents"] + record["n_test"]
+    )
+    assert set(rows[0][1]) == {*TRUTH.types} and set(rows[-1][1]) == {*TRUTH_LATENTS.types}
+    details = record["details"]
+    assert all(details[part]["r_hat_max"] < 1.1 for part in truth.SUBSETS)
+    assert details["sampler"]["stuck"] == details["annealing"]["stuck"] == 0
+    assert ("mirror" in details) == (dataset.name == "coal")
 
 
 def test_methods_are_those_of_the_table(case):
@@ -48,33 +48,35 @@ def test_methods_are_those_of_the_table(case):
     for method in ("ep", "qp", "vb"):
         start = {"hyperparameters": {"variance": 1.0, "lengthscale": 1.0}} if method == "qp" else None
         cell = qp.run_cell(dataset, "as-released", method, 0, 0, start, KERNELS[dataset.name])[-1]
-        ours = record["methods"][method]
-        assert ours["log_evidence"] == pytest.approx(cell["log_evidence"], abs=1e-9)
-        np.testing.assert_allclose(ours["test"]["mean"], cell["latent_mean"], rtol=1e-6)
-        np.testing.assert_allclose(ours["test"]["variance"], cell["latent_variance"], rtol=1e-6)
-        np.testing.assert_allclose(ours["log_density"], cell["test_log_density"], rtol=1e-6)
+        test = record["latents"]["test"]
+        assert record[f"log_evidence_{method}"] == pytest.approx(cell["log_evidence"], abs=1e-9)
+        np.testing.assert_allclose(test[f"mean_{method}"], cell["latent_mean"], rtol=1e-6)
+        np.testing.assert_allclose(test[f"variance_{method}"], cell["latent_variance"], rtol=1e-6)
+        np.testing.assert_allclose(test[f"log_density_{method}"], cell["test_log_density"], rtol=1e-6)
 
 
 def test_approximations_are_those_of_the_record(case):
     dataset, record = case
-    assert truth.approximations(dataset, KERNELS[dataset.name]) == record["methods"]
+    evidences, latents = truth.approximations(dataset, KERNELS[dataset.name], 0, 0)
+    assert record == record | evidences
+    assert record["latents"] == {part: record["latents"][part] | latents[part] for part in truth.SUBSETS}
 
 
 def test_truth_and_ep_agree_roughly(case):
     """EP is good on both; the sampler that disagreed by more would be wrong."""
     _, record = case
-    exact, ep = record["truth"], record["methods"]["ep"]
-    for name in ("train", "test"):
-        sd = np.sqrt(exact[name]["variance"])
-        np.testing.assert_array_less(np.abs(np.subtract(exact[name]["mean"], ep[name]["mean"])), 0.3 * sd)
-        np.testing.assert_allclose(exact[name]["variance"], ep[name]["variance"], rtol=0.5)
-    assert exact["log_evidence"] == pytest.approx(ep["log_evidence"], abs=0.3 + 4 * exact["se_log_evidence"])
-    np.testing.assert_allclose(exact["log_density"], ep["log_density"], atol=0.1)
+    for columns in record["latents"].values():
+        sd = np.sqrt(columns["variance"])
+        np.testing.assert_array_less(np.abs(np.subtract(columns["mean"], columns["mean_ep"])), 0.3 * sd)
+        np.testing.assert_allclose(columns["variance"], columns["variance_ep"], rtol=0.5)
+    near = 0.3 + 4 * record["se_log_evidence"]
+    assert record["log_evidence"] == pytest.approx(record["log_evidence_ep"], abs=near)
+    np.testing.assert_allclose(columns["log_density"], columns["log_density_ep"], atol=0.1)
 
 
 @pytest.mark.parametrize("case", ["coal"], indirect=True)
 def test_the_mirrored_mode_of_counts_is_reported(case):
-    mirror = case[1]["truth"]["mirror"]
+    mirror = case[1]["details"]["mirror"]
     assert mirror["log_odds"] < -20
     assert mirror["r_hat_both_signs"] > 1.5 and mirror["ended_at_other_sign"] == 16
 
@@ -97,14 +99,14 @@ def test_the_seed_decides_everything_by_streams_that_share_nothing(case, monkeyp
     again = truth.run(dataset, SMALL, KERNELS[dataset.name])
     assert without_times(again) == without_times(record)
     expected = [(0, (0,), "sample"), (0, (1,), "schedule"), (0, (1,), "anneal")]
-    if "mirror" in record["truth"]:
+    if "mirror" in record["details"]:
         expected += [(0, (2,), "schedule"), (0, (2,), "anneal"), (0, (2,), "sample")]
     assert streams == expected
 
 
 def test_quality_is_that_of_the_worst_latent():
     ones = np.ones(3)
-    worst = truth._moments(
+    worst = truth._chains(
         Moments(ones, ones, ones, ones, np.array([1.0, 1.4, 1.1]), np.array([9.0, 5.0, 7.0]))
     )
     assert (worst["r_hat_max"], worst["bulk_size_min"]) == (1.4, 5.0)
@@ -133,30 +135,28 @@ def test_draws_agree_with_chains(iterations, draws):
     """Two samplers that share nothing but the model: on every latent, on densities and on the evidence."""
     dataset, kernel = data.load("wine13", "as-released"), KERNELS["wine13"]
     chains = truth.run(dataset, truth.Effort(chains=64, iterations=iterations, runs=2048), kernel, fold=3)
-    drawn = truth.run(dataset, truth_drawn.Effort(draws), kernel, fold=3)
+    drawn = truth.run(dataset, draws, kernel, fold=3)
     json.dumps(drawn, allow_nan=False)
-    assert drawn["methods"] == chains["methods"]
-    one, other = chains["truth"], drawn["truth"]
-    assert set(one) == set(other) and other["annealing"] is None
-    z = [(one["log_evidence"] - other["log_evidence"]) / other["se_log_evidence"]]
-    for part in ("train", "test"):
-        assert set(one[part]) == set(other[part])
-        for name in ("mean", "variance"):
-            gap = np.subtract(one[part][name], other[part][name])
-            z.extend(gap / np.hypot(one[part][f"se_{name}"], other[part][f"se_{name}"]))
-    gap = np.subtract(one["log_density"], other["log_density"])
-    z.extend(gap / np.hypot(one["se_log_density"], other["se_log_density"]))
+    assert set(drawn) == set(chains) and drawn["details"]["annealing"] is None
+    z = [(chains["log_evidence"] - drawn["log_evidence"]) / drawn["se_log_evidence"]]
+    for part in truth.SUBSETS:
+        one, other = (record["latents"][part] for record in (chains, drawn))
+        assert list(one) == list(other) and one["mean_qp"] == other["mean_qp"]
+        for name in ("mean", "variance", "log_density"):
+            if name in one:
+                gap = np.subtract(one[name], other[name])
+                z.extend(gap / np.hypot(one[f"se_{name}"], other[f"se_{name}"]))
     assert np.max(np.abs(z)) < 4.5 and 0.3 < np.sqrt(np.mean(np.square(z))) < 1.6
-    assert other["sampler"]["effective"] > draws / 10
-    assert other["se_log_evidence"] < 0.02 * np.sqrt(100_000 / draws)
-    assert other["train"]["r_hat_max"] is None
+    assert drawn["details"]["sampler"]["effective"] > draws / 10
+    assert drawn["se_log_evidence"] < 0.02 * np.sqrt(100_000 / draws)
+    assert drawn["details"]["train"]["r_hat_max"] is None
 
 
 def test_errors_of_draws_are_those_of_other_draws():
     """Standard errors by the jackknife are the spread over seeds."""
     dataset = data.load("wine13", "as-released")
     points = truth.approximated(dataset, KERNELS["wine13"], 0, 0).points
-    inputs, effort = points.X_train[:5], truth_drawn.Effort(5000)
+    inputs, effort = points.X_train[:5], 5000
     made = [
         truth_drawn.draw(KERNELS["wine13"], points, 0.0, inputs, effort, np.random.default_rng(seed))
         for seed in range(40)
@@ -170,4 +170,4 @@ def test_errors_of_draws_are_those_of_other_draws():
 
 def test_draws_are_of_labels():
     with pytest.raises(ValueError, match="probit"):
-        truth.run(data.load("coal", "as-released"), truth_drawn.Effort(1000), KERNELS["coal"])
+        truth.run(data.load("coal", "as-released"), 1000, KERNELS["coal"])

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from papers import data
+from papers.core import records
 from papers.core.runs import CHECKOUT
 from papers.qp import fits
-from papers.qp.truth import records
-from tilted.kernels import SquaredExponential
+from papers.qp.truth.records import TRUTH, TRUTH_LATENTS
 
 numpyro = pytest.importorskip("numpyro")
 pytestmark = pytest.mark.slow
@@ -63,19 +63,20 @@ def log_likelihoods(name):
 def test_means_and_variances_agree_within_both_samplers_errors(name):
     from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 
-    record = next(each for each in records.read(CHECKOUT / "results") if each["dataset"] == name)
+    split = records.load(TRUTH, CHECKOUT / "results").query("dataset == @name").iloc[0]
+    latents = records.load(TRUTH_LATENTS, CHECKOUT / "results").query("dataset == @name and part == 'test'")
+    exact = latents[(latents["seed"] == split["seed"]) & (latents["fold"] == split["fold"])]
     cell = fits.cell_of(data.load(name), "as-released", "ep", 0, 0)
-    points, kernel = cell.points, SquaredExponential(**record["hyperparameters"])
+    points, kernel = cell.points, fits.kernel_at(split)
     mean, extra = nuts(
         points.X_train, points.y_train, points.X_test, kernel, cell.block["mean"], log_likelihoods(name)
     )
     sizes = effective_sample_size(mean)
     assert split_gelman_rubin(mean).max() < 1.02 and sizes.min() > 300
-    theirs = record["truth"]["test"]
     variance = mean.var(axis=(0, 1)) + extra
     errors = np.sqrt(mean.var(axis=(0, 1)) / sizes)
-    far = (mean.mean(axis=(0, 1)) - theirs["mean"]) / np.hypot(errors, theirs["se_mean"])
+    far = (mean.mean(axis=(0, 1)) - exact["mean"]) / np.hypot(errors, exact["se_mean"])
     squares = (mean - mean.mean(axis=(0, 1))) ** 2
     spread = np.sqrt(squares.var(axis=(0, 1)) / effective_sample_size(squares))
-    wide = (variance - theirs["variance"]) / np.hypot(spread, theirs["se_variance"])
+    wide = (variance - exact["variance"]) / np.hypot(spread, exact["se_variance"])
     assert np.abs(far).max() < 4.0 and np.abs(wide).max() < 4.0, (far, wide)

@@ -7,65 +7,67 @@ import pytest
 from papers.core import style
 from papers.core.store import write_csv
 from papers.qp.truth import figure as truth_figure
-from papers.qp.truth import pages as truth_pages
 from papers.qp.truth import tables as truth
+from papers.qp.truth.records import TRUTH, TRUTH_LATENTS, rows_of
 
 
-def part(mean, variance, **more):
-    return {"mean": list(mean), "variance": list(variance), **more}
-
-
-def make_truth(dataset="wine12", se=0.01, **methods):
+def make_truth(dataset="wine12", se=0.01, fold=0):
     """Exact means 1, 2 and variances 1, 4 at training and test inputs, all with relative error ``se``."""
-    exact = part(
-        [1.0, 2.0],
-        [1.0, 4.0],
-        se_mean=[0.01, 0.02],
-        se_variance=[se, 4 * se],
-        effective_size=[9e3, 8e3],
-        r_hat_max=1.002,
-        bulk_size_min=7e3,
-    )
-
-    def method(factor, shift, evidence, density):
-        both = part([1.0 + shift, 2.0], [factor, 4.0 * factor])
-        return {"log_evidence": evidence, "train": both, "test": both, "log_density": density}
-
-    made = {
-        "ep": method(0.9, 0.1, -5.2, [-0.2, -0.3]),
-        "qp": method(0.8, 0.05, -5.3, [-0.25, -0.35]),
-        "vb": method(0.3, 0.6, -9.0, [-0.1, -0.2]),
+    both = {
+        "mean": [1.0, 2.0],
+        "variance": [1.0, 4.0],
+        "se_mean": [0.01, 0.02],
+        "se_variance": [se, 4 * se],
+        "effective_size": [9e3, 8e3],
     }
-    annealing = {"steps": 10, "runs": 100, "effective": 90.0, "share_of_heaviest": 0.02}
+    test = {"log_density": [-0.2, -0.4], "se_log_density": [0.001, 0.003]}
+    methods = {
+        "ep": (0.9, 0.1, [-0.2, -0.3]),
+        "qp": (0.8, 0.05, [-0.25, -0.35]),
+        "vb": (0.3, 0.6, [-0.1, -0.2]),
+    }
+    for method, (factor, shift, density) in methods.items():
+        both[f"mean_{method}"], both[f"variance_{method}"] = [1.0 + shift, 2.0], [factor, 4.0 * factor]
+        test[f"log_density_{method}"] = density
     return {
-        "dataset": dataset,
-        "methods": made | methods,
-        "truth": {
-            "train": exact,
-            "test": exact,
-            "log_evidence": -5.0,
-            "se_log_evidence": 0.01,
-            "log_density": [-0.2, -0.4],
-            "se_log_density": [0.001, 0.003],
+        **{"dataset": dataset, "seed": 0, "fold": fold, "log_evidence": -5.0, "se_log_evidence": 0.01},
+        **{"log_evidence_ep": -5.2, "log_evidence_qp": -5.3, "log_evidence_vb": -9.0},
+        "latents": {"train": dict(both), "test": both | test},
+        "details": {
             "sampler": {"chains": 8, "iterations": 100, "sweeps": 0},
-            "annealing": annealing,
+            "annealing": {"steps": 10, "runs": 100, "effective": 90.0, "share_of_heaviest": 0.02},
             "seconds": {"sampling": 1.0, "annealing": 2.0},
+            "train": {"r_hat_max": 1.002, "bulk_size_min": 7e3},
+            "test": {"r_hat_max": 1.002, "bulk_size_min": 7e3},
         },
     }
+
+
+def frames(*records):
+    """The rows of records of ground truth as frames."""
+    rows = [list(rows_of({**record, "run": "r"})) for record in records]
+    return [
+        pd.DataFrame([row for of_record in rows for study, row in of_record if study is wanted])
+        for wanted in (TRUTH, TRUTH_LATENTS)
+    ]
+
+
+def summary(*records):
+    return truth.summary(*frames(*records))
 
 
 @pytest.fixture
 def records():
     mirror = {"log_odds": -28.7, "se_log_odds": 0.02, "r_hat_both_signs": 2.2, "ended_at_other_sign": 16}
     coal = make_truth("coal")
-    coal["truth"]["mirror"] = mirror
+    coal["details"]["mirror"] = mirror
     return [make_truth("wine12"), coal]
 
 
 def test_splits_are_taken_together_and_their_errors_are_independent():
-    first, second = make_truth(), make_truth(se=0.03)
-    second["truth"]["log_evidence"] = -5.4
-    table = truth.summary([first, second])
+    first, second = make_truth(), make_truth(se=0.03, fold=1)
+    second["log_evidence"] = -5.4
+    table = summary(first, second)
     assert len(table) == 6
     ep = table[(table.method == "ep") & (table.part == "train")].iloc[0]
     assert (ep.splits, ep.n) == (2, 4)
@@ -77,7 +79,7 @@ def test_splits_are_taken_together_and_their_errors_are_independent():
 
 
 def test_the_numbers_of_a_line(records):
-    table = truth.summary(records)
+    table = summary(*records)
     assert tuple(table.columns) == truth.COLUMNS and len(table) == 2 * 3 * 2
     qp = table[(table.row == "Wine1") & (table.method == "qp") & (table.part == "test")].iloc[0]
     assert qp.n == 2
@@ -116,19 +118,19 @@ def test_the_numbers_of_a_line(records):
 def test_who_is_closer_is_decided_by_the_midpoint(exact, shares, expected):
     record = make_truth()
     variance = np.array([1.0, 4.0]) * exact
-    record["truth"]["test"] |= {"variance": list(variance), "se_variance": list(0.01 * variance)}
-    table = truth.summary([record])
+    record["latents"]["test"] |= {"variance": list(variance), "se_variance": list(0.01 * variance)}
+    table = summary(record)
     qp = table[(table.method == "qp") & (table.part == "test")].iloc[0]
     assert (qp.closer_than_ep, qp.closer_low, qp.closer_high) == shares
-    assert truth_pages.verdict(qp) == expected
+    assert truth.verdict(qp) == expected
 
 
 def test_latents_beyond_two_standard_errors_are_shown_to_be_on_a_side():
     record = make_truth()
     shifts = np.exp([0.021, 0.019])
-    record["methods"]["ep"]["test"]["variance"] = list([1.0, 4.0] * shifts)
-    record["methods"]["qp"]["test"]["variance"] = list([1.0, 4.0] / shifts)
-    table = truth.summary([record])
+    record["latents"]["test"]["variance_ep"] = list([1.0, 4.0] * shifts)
+    record["latents"]["test"]["variance_qp"] = list([1.0, 4.0] / shifts)
+    table = summary(record)
     sides = table[table.part == "test"].set_index("method")[["above_exact", "below_exact"]]
     assert sides.loc["ep"].tolist() == [0.5, 0.0] and sides.loc["qp"].tolist() == [0.0, 0.5]
 
@@ -136,21 +138,29 @@ def test_latents_beyond_two_standard_errors_are_shown_to_be_on_a_side():
 def test_a_method_above_ep_is_treated_alike():
     """Nothing presumes that QP's variance is the smaller one."""
     record = make_truth()
-    low, high = record["methods"]["qp"], record["methods"]["ep"]
-    record["methods"] |= {"ep": low, "qp": high}
-    table = truth.summary([record])
+    test = record["latents"]["test"]
+    test["variance_ep"], test["variance_qp"] = test["variance_qp"], test["variance_ep"]
+    table = summary(record)
     qp = table[(table.method == "qp") & (table.part == "test")].iloc[0]
-    assert qp.closer_low == 1.0 and truth_pages.verdict(qp) == "QP closer"
+    assert qp.closer_low == 1.0 and truth.verdict(qp) == "QP closer"
 
 
 def write(records, folder):
     """All files made of records; their bytes."""
-    table = truth.summary(records)
+    splits, latents = frames(*records)
+    table = truth.summary(splits, latents)
     csv = write_csv(folder / "qp_truth.csv", table)
-    text = truth_pages.write_markdown(records, table, folder / "qp_truth.md", ["A note."])
-    truth_figure.figure_truth(records, table, folder / "f" / "qp_truth")
+    text = truth.write_page(splits, latents, table, folder / "qp_truth.md", ["A note."])
+    truth_figure.figure_truth(latents, table, folder / "f" / "qp_truth")
     drawn = [folder / "f" / f"qp_truth.{kind}" for kind in ("pdf", "png")]
     return [path.read_bytes() for path in (csv, text, *drawn)]
+
+
+def page(records, folder):
+    """Text of the page about records."""
+    splits, latents = frames(*records)
+    table = truth.summary(splits, latents)
+    return truth.write_page(splits, latents, table, folder / "qp_truth.md").read_text(encoding="utf-8")
 
 
 def test_files_are_complete_and_reproducible(records, tmp_path):
@@ -164,8 +174,7 @@ def test_files_are_complete_and_reproducible(records, tmp_path):
 
 
 def test_the_page_has_means_densities_and_evidence(records, tmp_path):
-    page = truth_pages.write_markdown(records, truth.summary(records), tmp_path / "qp_truth.md", [])
-    text = page.read_text(encoding="utf-8")
+    text = page(records, tmp_path)
     assert "| Wine1  | 0.0707 | 0.0354 | 0.4243 | 0.0100 |" in text  # means
     assert "| Wine1  | 300.000 | 2.000 |    -50.000 |     +0.000 |   -150.000 |" in text  # densities
     assert "| Wine1  | -5.000 | 0.010 |     -0.200 |     -0.300 |     -4.000 |" in text  # evidence
@@ -174,10 +183,9 @@ def test_the_page_has_means_densities_and_evidence(records, tmp_path):
 def test_the_sampler_is_as_good_as_its_worst_latent(records, tmp_path):
     """Of both parts: the least effective size, the largest R-hat."""
     for record, size, r_hat in zip(records, (7654.0, 8000.0), (1.002, 1.034), strict=True):
-        test = record["truth"]["test"]
-        record["truth"]["test"] = {**test, "effective_size": [9e3, size], "r_hat_max": r_hat}
-    page = truth_pages.write_markdown(records, truth.summary(records), tmp_path / "qp_truth.md", [])
-    lines = page.read_text(encoding="utf-8").splitlines()
+        record["latents"]["test"]["effective_size"] = [9e3, size]
+        record["details"]["test"]["r_hat_max"] = r_hat
+    lines = page(records, tmp_path).splitlines()
     heading = next(i for i, line in enumerate(lines) if "Min. size" in line)
     cells = [[cell.strip() for cell in lines[i].split("|")] for i in (heading, heading + 2, heading + 3)]
     shown = [dict(zip(cells[0], row, strict=True)) for row in cells[1:]]
@@ -187,7 +195,8 @@ def test_the_sampler_is_as_good_as_its_worst_latent(records, tmp_path):
 def test_the_figure_shows_test_log_densities(records, monkeypatch):
     kept = []
     monkeypatch.setattr(style, "save", lambda figure, stem: kept.append(figure) or (stem, stem))
-    truth_figure.figure_truth(records, truth.summary(records), "x")
+    splits, latents = frames(*records)
+    truth_figure.figure_truth(latents, truth.summary(splits, latents), "x")
     panel = kept[0].axes[truth_figure.TITLES.index("Test log density")]
     dots = [line.get_xdata()[0] for line in panel.lines if line.get_marker() in "os^"]
     assert dots == pytest.approx(2 * [-50.0, 0.0, -150.0])
@@ -197,16 +206,15 @@ def test_the_figure_shows_test_log_densities(records, monkeypatch):
 
 def test_a_row_by_draws_has_no_chains(records, tmp_path):
     by_draws = make_truth("pima")
-    for half in ("train", "test"):
-        by_draws["truth"][half] |= {"r_hat_max": None, "bulk_size_min": None}
     sampler = {"draws": 5000, "effective": 1234.0, "share_of_heaviest": 0.01, "log_bound": -3.0}
-    by_draws["truth"] |= {"sampler": sampler, "annealing": None, "seconds": {"drawing": 4.0}}
+    by_draws["details"] |= {"sampler": sampler, "annealing": None, "seconds": {"drawing": 4.0}}
+    by_draws["details"] |= dict.fromkeys(("train", "test"), {"r_hat_max": None, "bulk_size_min": None})
     both = [records[0], by_draws]
-    table = truth.summary(both)
+    table = summary(*both)
     assert table.loc[table["dataset"] == "pima", "r_hat_max"].isna().all()
     assert table.loc[table["dataset"] == "wine12", "r_hat_max"].eq(1.002).all()
-    page = truth_pages.write_markdown(both, table, tmp_path / "qp_truth.md").read_text()
-    (line,) = (each for each in page.split("## How it was sampled")[1].splitlines() if "Pima" in each)
+    text = page(both, tmp_path)
+    (line,) = (each for each in text.split("## How it was sampled")[1].splitlines() if "Pima" in each)
     assert [cell.strip() for cell in line.strip("|").split("|")] == (
         ["Pima", "1", "5,000", "1,234", "-", "-", "no", "-", "8,000", "-", "-", "-", "-", "4"]
     )

@@ -79,17 +79,16 @@ def test_a_row_without_clipped_folds_has_no_mean_over_them(fits):
     assert np.isnan(row.te_clipped) and row.ntll == pytest.approx(100.0)
 
 
-def test_page_and_figure_are_written_where_there_are_such_fits(fits, printed, tmp_path):
-    vb_column.write(fits, printed, tmp_path / "tables", tmp_path / "figures")
-    png = tmp_path / "figures" / "as-released" / "vb_column.png"
-    assert png.is_file() and png.with_suffix(".csv").is_file()
-    text = " ".join((tmp_path / "tables" / "vb_column.md").read_text(encoding="utf-8").split())
+def test_the_page_and_the_figure(fits, printed, tmp_path):
+    table = vb_column.steps(fits, printed)
+    vb_column.figure(table, tmp_path / "vb_column", "Title")
+    assert (tmp_path / "vb_column.png").is_file() and (tmp_path / "vb_column.csv").is_file()
+    text = " ".join(vb_column.markdown(table, vb_column.by_fold(fits), printed).split())
     assert (
         "| Wine1 | 300.0 ± 20.0 | 410.0 ± 10.0 | 310.0 ± 10.0 | 250.0 ± - | 200.0 ± 0.0 | 2/2/1/2 |" in text
     )
     assert "| Wine1 | +1.50 | 0.00 | +5.50 | 0.50 | 2 |" in text
     assert "| Wine1 | 20 | 10.0 % | 20.0 % | 20.0 % | +50.0 | +500.0 | +0.0 | +0.0 |" in text
     assert "| Wine1 | 20.0 % | 8.0 % | -2.0 % |" in text  # 10 + 50 w = 14 and 310 + 500 w = 300
-    others = fits[fits["method"] != "vb-joint-released"]
-    vb_column.write(others, printed, tmp_path / "none", tmp_path / "none")
-    assert not (tmp_path / "none").exists()
+    assert vb_column.is_replayed(fits)
+    assert not vb_column.is_replayed(fits[fits["method"] != "vb-joint-released"])

@@ -1,16 +1,16 @@
 """The QP paper's chapter of the audit: its claims judged under each protocol.
 
-This module judges the claims about scores, QP1 to QP4. The claims about variances, with the premise QP10, are
-in `variances`, QP7 in `projection`, QP8 in `papers.qp.timing`, and QP9 in `papers.qp.lookup.effect`. Each
-judge takes the records of one protocol and returns blocks, the deciding one first. ``docs/claims.md``
-explains the choices.
+This module judges the claims about scores, QP1 to QP4. The claims about variances are in `variances`, those
+about the exact posterior in `exact`, QP7 in `projection`, QP8 in `papers.qp.timing`, and QP9 in
+`papers.qp.lookup.effect`. Each judge takes the records of one protocol and returns blocks, the deciding one
+first. ``docs/claims.md`` explains the choices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,10 +21,8 @@ from papers.core.comparisons import Score, higher, not_lower, noticeably_higher,
 from papers.core.statistics import ALPHA
 from papers.core.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, Inference, Line, finding
 from papers.qp import protocols, timing
-from papers.qp.claims import projection as claims_projection
-from papers.qp.claims import variances as claims_variances
+from papers.qp.claims import exact, projection, variances
 from papers.qp.lookup import effect as lookup_effect
-from papers.qp.nearer import tables as nearer_tables
 from papers.qp.paired import (
     FALLBACK,
     NTLL,
@@ -43,10 +41,13 @@ from papers.qp.paired import (
     variational,
 )
 from papers.qp.published import CLASSIFICATION, ROWS
+from papers.qp.records import LOOKUP_EFFECT, TIMING, VARIANCES
 from papers.qp.table1.rows import ASTERISK, has_asterisk
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from papers.qp.evidence import Evidence
 
 SIMILAR = TE._replace(margin=load()["QP1"].margin["test_error"])
 """The test error with QP1's own margin."""
@@ -176,40 +177,29 @@ def _worse(fits: pd.DataFrame, method: str, score: Score) -> Block:
 # All claims
 
 
-class Evidence(NamedTuple):
-    """Fits of the paper's data sets, and studies, that decide the claims; None for an absent study."""
-
-    fits: pd.DataFrame
-    timing: pd.DataFrame | None = None
-    lookup_effect: pd.DataFrame | None = None
-    truth: pd.DataFrame | None = None
-    nearer: pd.DataFrame | None = None
-    variances: pd.DataFrame | None = None
-
-
 HEADING = "Which claims of the QP paper hold"
 LEGEND = f"""\
 `as-released` replays the code of the paper, quirks included. `as-described` follows its text. `corrected`
 removes leaks and repeated rows, and searches until convergence. The smallest effects that matter are
 10^-3 nats (NTLL) and 0.05 percentage points (test error; {100 * SIMILAR.margin:g} in QP1)."""
 
-Judge = Callable[["pd.DataFrame", Evidence, str], "list[Block]"]
+Judge = Callable[["pd.DataFrame", "Evidence", str], "list[Block]"]
 """(fits of a protocol, all evidence, the protocol) -> blocks, the deciding one first."""
 
 CLAIMS: dict[str, Judge] = {
-    "QP10": lambda fits, evidence, protocol: claims_variances.premise(evidence.truth, protocol),
+    "QP10": lambda fits, evidence, protocol: exact.premise(evidence.truth, protocol),
     "QP1": lambda fits, evidence, protocol: similar_errors(fits, protocol),
     "QP2": lambda fits, evidence, protocol: no_higher_ntll(fits, protocol),
     "QP3": lambda fits, evidence, protocol: asterisks(fits, protocol),
     "QP4": lambda fits, evidence, protocol: worse_vb(fits, protocol),
-    "QP5": lambda fits, evidence, protocol: claims_variances.never_above(fits, protocol, evidence.variances),
-    "QP6": lambda fits, evidence, protocol: claims_variances.poisson(fits, protocol),
-    "QP7": lambda fits, evidence, protocol: claims_projection.one_tilted(protocol),
-    "QP8": lambda fits, evidence, protocol: timing.same_time(evidence.timing, protocol),
-    "QP9": lambda fits, evidence, protocol: lookup_effect.unstable(evidence.lookup_effect, protocol),
-    "OURS1": lambda fits, evidence, protocol: nearer_tables.nearer_variances(evidence.nearer, protocol),
-    "OURS2": lambda fits, evidence, protocol: nearer_tables.better_evidence(evidence.nearer, protocol),
-    "OURS3": lambda fits, evidence, protocol: nearer_tables.no_worse_predictions(evidence.nearer, protocol),
+    "QP5": lambda fits, evidence, protocol: variances.never_above(fits, protocol, evidence.rows(VARIANCES)),
+    "QP6": lambda fits, evidence, protocol: variances.poisson(fits, protocol),
+    "QP7": lambda fits, evidence, protocol: projection.one_tilted(protocol),
+    "QP8": lambda fits, evidence, protocol: timing.same_time(evidence.rows(TIMING), protocol),
+    "QP9": lambda fits, evidence, protocol: lookup_effect.unstable(evidence.rows(LOOKUP_EFFECT), protocol),
+    "OURS1": lambda fits, evidence, protocol: exact.nearer_variances(evidence.nearer, protocol),
+    "OURS2": lambda fits, evidence, protocol: exact.better_evidence(evidence.nearer, protocol),
+    "OURS3": lambda fits, evidence, protocol: exact.no_worse_predictions(evidence.nearer, protocol),
 }
 
 

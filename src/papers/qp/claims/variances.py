@@ -1,7 +1,6 @@
-"""The claims about variances: QP5 (Figure 1a), QP6 (Figure 1b and section 6.2) and the premise, QP10.
+"""The claims about variances: QP5 (Figure 1a) and QP6 (Figure 1b and section 6.2).
 
-QP5 and QP6 compare QP's variances with EP's, by the pairs in the records. QP10 compares both with the exact
-ones (`papers.qp.truth.tables`).
+They compare QP's variances with EP's, by the pairs in the records.
 """
 
 from __future__ import annotations
@@ -31,12 +30,8 @@ from papers.qp.paired import (
 )
 from papers.qp.pairs import REPORTED_PAIR
 from papers.qp.published import CLASSIFICATION, ROWS
-from papers.qp.truth import experiment as truth
-from papers.qp.truth.tables import DECIDED, TEN
 
 if TYPE_CHECKING:
-    from typing import Any
-
     import pandas as pd
 
 ACCURACY = load()["QP5"].margin["ratio"]
@@ -72,7 +67,7 @@ def never_above(fits: pd.DataFrame, protocol: str, variances: pd.DataFrame | Non
     remark = joined(_slack(lines), fallback(fits, protocol, EQUAL, CLASSIFICATION))
     covered = {"seeds": _fewest_seeds(fits, CLASSIFICATION)}
     equal = Block("equal hyperparameters", BELOW, lines, remark, covered, best=-math.inf)
-    return [equal, *_as_reported(variances, protocol, exceeded)]
+    return [equal, *([] if variances is None else _as_reported(variances, protocol, exceeded))]
 
 
 def poisson(fits: pd.DataFrame, protocol: str) -> list[Block]:
@@ -97,10 +92,8 @@ def _exceeded(protocol: str, task: str) -> str:
     return UNDECIDED if stop == "site-rms" else NO
 
 
-def _as_reported(variances: pd.DataFrame | None, protocol: str, exceeded: str) -> list[Block]:
+def _as_reported(variances: pd.DataFrame, protocol: str, exceeded: str) -> list[Block]:
     """Compare the folds whose reported EP left QP's hyperparameters, on the seeds that figure 1a draws."""
-    if variances is None:
-        return []
     here = variances[(variances["protocol"] == protocol) & (variances["reference"] == REPORTED_PAIR)]
     if here.empty:
         return []
@@ -181,79 +174,3 @@ def _largest_ratio(fits: pd.DataFrame, dataset: str, exceeded: str) -> Line:
     notes += [counted(count, noun) for count, noun in counts if count]
     sample = Inference(YES if high <= ACCURACY else exceeded, low, high)
     return Line(ROWS[dataset], LARGEST, "excess", high, sample=sample, n=n, note="; ".join(notes))
-
-
-# The premise: against the exact posterior
-
-OVER = "EP: log(v / exact), mean"
-NEARER = "rms of log(v / exact), EP - QP"
-
-
-def premise(table: pd.DataFrame | None, protocol: str) -> list[Block]:
-    """Judge QP10: EP's variances are above the exact ones and QP's nearer, at test and at training latents.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        `papers.qp.truth.tables.summary`; None without ground truth.
-    protocol : str
-        Other protocols than that of the ground truth have no data.
-    """
-    sampled = table if protocol == truth.PROTOCOL else None
-    return [
-        _against_exact(sampled, "test", "test latents"),
-        _against_exact(sampled, "train", "training latents"),
-    ]
-
-
-def _against_exact(table: pd.DataFrame | None, part: str, name: str) -> Block:
-    test = (
-        f"mean over the {name} of a fold, interval of {DECIDED:g} Monte-Carlo standard errors (upper bounds)"
-    )
-    lines: list[Line] = []
-    for dataset, row in ROWS.items():
-        here = table is not None and table[(table["dataset"] == dataset) & (table["part"] == part)]
-        by_method = {} if here is False else {line.method: line for line in here.itertuples(index=False)}
-        if by_method:
-            lines += _of_row(by_method)
-        else:
-            nothing = [Line(row, name, "relative", note="no exact posterior") for name in (OVER, NEARER)]
-            lines += nothing
-    remark = _sides(lines) if table is not None else f"ground truth was sampled under {truth.PROTOCOL} alone"
-    ep = None if table is None else table[(table["method"] == "ep") & (table["part"] == part)]
-    complete = 0 if ep is None else int((ep["splits"] >= TEN).sum())
-    return Block(name, test, tuple(lines), remark, {"rows of ten splits": complete})
-
-
-def _of_row(by_method: dict[str, Any]) -> list[Line]:
-    ep, qp = by_method["ep"], by_method["qp"]
-    both = ep.log_variance_rms + qp.log_variance_rms
-    sides = f"shown above on {100 * ep.above_exact:.0f} %, below on {100 * ep.below_exact:.0f} % of latents"
-    shares = f"{counted(int(ep.splits), 'split')}; {sides}"
-    return [
-        _beyond_noise(ep, OVER, ep.log_variance_bias, ep.log_variance_bias_se, shares),
-        # a difference of squares over the sum
-        _beyond_noise(qp, NEARER, -qp.excess_over_ep / both, qp.excess_se / both, ""),
-    ]
-
-
-def _beyond_noise(line: Any, quantity: str, effect: float, error: float, note: str) -> Line:
-    """Decide yes if the effect is above zero beyond the error of the exact variances, no if below."""
-    low, high = effect - DECIDED * error, effect + DECIDED * error
-    status = YES if low > 0 else NO if high < 0 else UNDECIDED
-    return Line(
-        line.row, quantity, "relative", effect, sample=Inference(status, low, high), n=line.n, note=note
-    )
-
-
-def _sides(lines: Sequence[Line]) -> str:
-    """Summarise on how many rows the variances are shown above or below the exact ones."""
-
-    def count(quantity: str, status: str) -> int:
-        return sum(line.quantity == quantity and line.sample.status == status for line in lines)
-
-    above = counted(count(OVER, YES), "row")
-    return (
-        f"EP's variances shown above the exact ones on {above}, below on {count(OVER, NO)}; "
-        f"QP's shown nearer than EP's on {count(NEARER, YES)}, further on {count(NEARER, NO)}"
-    )

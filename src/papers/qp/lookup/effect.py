@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.core import metrics, statistics
+from papers.core import metrics, statistics, store
 from papers.core.claims import load
 from papers.core.comparisons import shown
 from papers.core.grid import counted, grid
 from papers.core.verdicts import MISSING, NO, UNDECIDED, YES, Block, Inference, Line
+from papers.data import standard
 from papers.qp import fits, protocols
 from papers.qp.lines import FAILED, kernel_of
 from papers.qp.lookup.errors import PAPER
@@ -25,6 +26,7 @@ from papers.qp.paired import NTLL
 from papers.qp.published import CLASSIFICATION, ROWS
 from papers.qp.repeat import certified_table, loaded
 from tilted.gaussian import cavity
+from tilted.projections import table as lookup
 
 if TYPE_CHECKING:
     from typing import Any
@@ -38,9 +40,6 @@ if TYPE_CHECKING:
     from tilted.projections.table import RatioTable
 
 FILE = "lookup_effect.csv"
-COLUMNS = tuple("dataset protocol seed fold projection converged ntll outside_box".split())
-"""``outside_box``: the share of the sites whose cavity lies outside the paper's table."""
-
 ROUNDING = 1e-11
 MARGIN = load()["QP9"].margin
 RARE, OUTSIDE = MARGIN["share"], MARGIN["outside"]
@@ -66,6 +65,11 @@ def start_of(protocol: str, dataset: str) -> str:
     return protocols.method(protocol, fits.task_of(dataset), "qp")["start"]
 
 
+def measure(protocol: str, data: str, records: str, table: str, log: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows (`effects`) from paths: standard file, records of EP, certified table; no log."""
+    return effects(standard.read_standard(data), protocol, store.read_records(records), lookup.read(table))
+
+
 def effects(
     dataset: Dataset, protocol: str, fitted: Iterable[dict[str, Any]], table: RatioTable | None
 ) -> Iterator[dict[str, Any]]:
@@ -78,13 +82,14 @@ def effects(
     protocol : str
     fitted : iterable of dict
         Records of the protocol's EP; those of the method that its QP starts from are used.
-    table : lookup.RatioTable
+    table : RatioTable
         Table of the probit; counts have no certified table and need none.
 
     Yields
     ------
     line : dict
-        `COLUMNS`; ``ntll`` and ``outside_box`` are None where the fit failed.
+        Columns of `papers.qp.records.LOOKUP_EFFECT`. ``outside_box`` is the share of the sites whose cavity
+        lies outside the paper's table; it and ``ntll`` are None where the fit failed.
     """
     start = start_of(protocol, dataset.name)
     for record in fitted:
@@ -107,21 +112,24 @@ def _effects(
     if cell.block["likelihood"] != "probit":
         del projections["certified"]
     for name, projection in projections.items():
-        values = dataset.name, protocol, *where, name, *_outcome(cell, kernel, projection)
-        yield dict(zip(COLUMNS, values, strict=True))
+        yield {
+            **{"dataset": dataset.name, "protocol": protocol, "seed": where[0], "fold": where[1]},
+            **{"projection": name, **_outcome(cell, kernel, projection)},
+        }
 
 
 def _outcome(
     cell: fits.Cell, kernel: SquaredExponential, projection: Projector | None
-) -> tuple[bool, float | None, float | None]:
+) -> dict[str, bool | float | None]:
     """Return QP's convergence, NTLL, and share of cavities outside the box; None without a fit."""
     try:
         fitted = fits.approximate(cell, kernel, cell.starting_sites, projection)
     except ArithmeticError:  # an improper posterior
-        return False, None, None
+        return {"converged": False, "ntll": None, "outside_box": None}
     marginals, sites = fitted.inference.state.marginals, fitted.inference.sites
     outside = outside_box(*cavity(marginals.mean, marginals.variance, sites.tau, sites.nu))
-    return fitted.status.converged, _ntll(cell, fitted), float(np.mean(outside))
+    converged, share = fitted.status.converged, float(np.mean(outside))
+    return {"converged": converged, "ntll": _ntll(cell, fitted), "outside_box": share}
 
 
 def outside_box(m: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -188,7 +196,7 @@ def _shares(lines: pd.DataFrame) -> Sequence[str]:
     return (f"{outside.mean():.1%}", f"{outside.max():.1%}") if len(outside) else ("none", "none")
 
 
-def unstable(effect: pd.DataFrame | None, protocol: str) -> list[Block]:
+def unstable(effect: pd.DataFrame, protocol: str) -> list[Block]:
     """Judge QP9: fits are lost with the paper's table, more often on the rows with many features.
 
     A fold can tell if at most `OUTSIDE` of its sites are outside the box of the paper's table. The certified
@@ -222,12 +230,8 @@ def unstable(effect: pd.DataFrame | None, protocol: str) -> list[Block]:
     return blocks
 
 
-def _both(effect: pd.DataFrame | None, protocol: str, projection: str) -> pd.DataFrame:
+def _both(effect: pd.DataFrame, protocol: str, projection: str) -> pd.DataFrame:
     """Match each fold that quadrature solves with the table's fit; quadrature's columns end in ``_exact``."""
-    import pandas as pd
-
-    if effect is None:
-        return pd.DataFrame(columns=[*COLUMNS, "outside_box_exact"])
     selected = effect[effect["protocol"] == protocol]
     exact = selected[(selected["projection"] == "quadrature") & selected["converged"]]
     by_table = selected[selected["projection"] == projection]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.core import render
+from papers.core import render, store
 from papers.core.render import Column, text
 from papers.qp.lookup import paper_table
 from papers.qp.repeat import certified_table
@@ -58,7 +58,14 @@ float64 a label or count, linear, EP's variance outside the box; its build time 
 its evaluation is timed on a coarse table inside the box. Times are processor seconds of one core."""
 
 
-def compare(counts: Sequence[int], points: int, rows: int) -> Iterator[dict[str, Any]]:
+def write_table(log: str) -> bytes:
+    """Build the certified table, and log its measured error against quadrature."""
+    built = lookup.build()
+    store.write_text(log, f"{built.origin}\n")
+    return lookup.encode(built)
+
+
+def compare(counts: Sequence[int], points: int, rows: int, log: str = "") -> Iterator[dict[str, Any]]:
     """Yield rows with `COLUMNS` for the probit (label +1), then for each count.
 
     Parameters
@@ -69,6 +76,8 @@ def compare(counts: Sequence[int], points: int, rows: int) -> Iterator[dict[str,
         Random points in each region: mu uniform, sigma log-uniform; in the paper's box and in the plane.
     rows : int
         Rows of the paper's table that are built to time it.
+    log : str
+        Nothing is logged.
     """
     table, seconds = _timed(lookup.build, ())
     sizes = {"quadrature": (0, 0.0), "certified": (len(lookup.encode(table)), seconds)}

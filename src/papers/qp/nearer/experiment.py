@@ -10,10 +10,12 @@ predictive densities, and processor seconds. Both grades of correction share the
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core import store
+from papers.data import standard
 from papers.qp import fits
 from papers.qp.nearer.laplace import laplace
 from papers.qp.repeat import loaded
@@ -26,7 +28,7 @@ from tilted.inference.pep import power_rule
 from tilted.likelihoods.probit import Probit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from typing import Any
 
     import pandas as pd
@@ -38,21 +40,12 @@ POWER_EP, LAPLACE = "pep", "laplace"
 METHODS = ("ep", "qp", "vb", POWER_EP, LAPLACE, *GRADES)
 POWER = 0.5
 KEY = ("dataset", "seed", "fold", "method")
-FIT_COLUMNS = (*KEY, "variance", "lengthscale", "log_evidence", "trusted", "seconds", "latent_seconds")
-"""``trusted`` is about the evidence; ``seconds`` are of inference and evidence."""
 
 
-class Answer(NamedTuple):
-    """A method's results on a split: evidence, latents of the test inputs [N*], and their cost."""
-
-    log_evidence: float
-    mean: np.ndarray
-    variance: np.ndarray
-    log_density: np.ndarray
-    seconds: float
-    latent_seconds: float
-    trusted: bool = True
-    latents_trusted: np.ndarray | bool = True
+def approximate_split(data: str, truth: str, log: str) -> Iterator[dict[str, Any]]:
+    """Yield the records (`run`) of the split of a record of ground truth, at its hyperparameters."""
+    dataset, (sampled,) = standard.read_standard(data), store.read_records(truth)
+    return run(dataset, sampled["seed"], sampled["fold"], fits.kernel_at(sampled))
 
 
 def run(dataset: Dataset, seed: int, fold: int, kernel: SquaredExponential) -> Iterator[dict[str, Any]]:
@@ -69,51 +62,29 @@ def run(dataset: Dataset, seed: int, fold: int, kernel: SquaredExponential) -> I
     Yields
     ------
     record : dict
-        `FIT_COLUMNS`, and lists of the latents' numbers as ``latents``.
+        The columns of `papers.qp.records.NEARER_FITS`: ``trusted`` is about the evidence, ``seconds`` are of
+        inference and evidence. In ``latents`` the columns of `NEARER_LATENTS`.
 
     Raises
     ------
     ArithmeticError
         If a method's inference fails: there is nothing to compare.
     """
+    identity = {"dataset": dataset.name, "seed": seed, "fold": fold}
+    hyperparameters = {"variance": kernel.variance, "lengthscale": kernel.lengthscale}
     for method, answer in _answers(dataset, kernel, seed, fold):
-        trusted = np.broadcast_to(answer.latents_trusted, answer.mean.shape)
-        yield {
-            **{"dataset": dataset.name, "seed": seed, "fold": fold, "method": method},
-            **{"variance": kernel.variance, "lengthscale": kernel.lengthscale},
-            **{"log_evidence": answer.log_evidence, "trusted": answer.trusted},
-            **{"seconds": answer.seconds, "latent_seconds": answer.latent_seconds},
-            "latents": {
-                "mean": answer.mean.tolist(),
-                "variance": answer.variance.tolist(),
-                "log_density": answer.log_density.tolist(),
-                "trusted": trusted.tolist(),
-            },
-        }
-
-
-def fit_line(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a record in the study of fits."""
-    return {name: record[name] for name in FIT_COLUMNS}
-
-
-def latent_lines(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of a record in the study of latents."""
-    columns = record["latents"]
-    return [
-        {**{name: record[name] for name in KEY}, "point": point, **dict(zip(columns, values, strict=True))}
-        for point, values in enumerate(zip(*columns.values(), strict=True))
-    ]
+        yield {**identity, "method": method, **hyperparameters, **answer}
 
 
 def _answers(
     dataset: Dataset, kernel: SquaredExponential, seed: int, fold: int
-) -> Iterator[tuple[str, Answer]]:
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each method with its part of a record."""
     approximated(dataset, kernel, seed, fold)  # what a process does once is no cost of a method's
-    done = approximated(dataset, kernel, seed, fold)
-    points, ep = done.points, done.fits["ep"]
-    for name, fit in done.fits.items():
-        yield name, _predicted(fit, points, done.seconds[name])
+    result = approximated(dataset, kernel, seed, fold)
+    points, ep = result.points, result.fits["ep"]
+    for name, fit in result.fits.items():
+        yield name, _predicted(fit, points, result.seconds[name])
     began = time.process_time()
     power_ep = api.fit(
         points.X_train,
@@ -131,7 +102,7 @@ def _answers(
     yield LAPLACE, _of_laplace(ep, points)
     began = time.process_time()
     evidence = ep.corrected_evidence()
-    seconds = done.seconds["ep"] + time.process_time() - began
+    seconds = result.seconds["ep"] + time.process_time() - began
     for grade in GRADES:
         if grade == SAMPLED:
             if not isinstance(ep.problem.likelihood, Probit):
@@ -141,30 +112,42 @@ def _answers(
         began = time.process_time()
         correction = ep.corrected(points.X_test, grade)
         density = correction.log_predictive(ep.problem.likelihood.domain(points.y_test))
-        spent = time.process_time() - began
-        yield (
-            grade,
-            Answer(
-                evidence.value,
-                correction.mean,
-                correction.variance,
-                density,
-                seconds,
-                spent,
-                bool(evidence.trusted),
-                correction.trusted,
-            ),
-        )
+        answer = _answer(evidence.value, correction.mean, correction.variance, density, seconds, began)
+        answer["latents"]["trusted"] = correction.trusted.tolist()
+        yield grade, {**answer, "trusted": bool(evidence.trusted)}
 
 
-def _predicted(fit: api.Fit, points: Split, seconds: float) -> Answer:
+def _answer(
+    log_evidence: float,
+    mean: np.ndarray,
+    variance: np.ndarray,
+    log_density: np.ndarray,
+    seconds: float,
+    began: float,
+) -> dict[str, Any]:
+    """Return a method's part of a record; its latents [N*] were computed from the process time ``began``."""
+    return {
+        "log_evidence": log_evidence,
+        "trusted": True,
+        "seconds": seconds,
+        "latent_seconds": time.process_time() - began,
+        "latents": {
+            "mean": mean.tolist(),
+            "variance": variance.tolist(),
+            "log_density": log_density.tolist(),
+            "trusted": [True] * len(mean),
+        },
+    }
+
+
+def _predicted(fit: api.Fit, points: Split, seconds: float) -> dict[str, Any]:
     began = time.process_time()
     mean, variance = fit.predict_latent(points.X_test)
     density = fit.problem.likelihood.log_predictive(points.y_test, mean, variance)
-    return Answer(fit.log_evidence, mean, variance, density, seconds, time.process_time() - began)
+    return _answer(fit.log_evidence, mean, variance, density, seconds, began)
 
 
-def _of_laplace(ep: api.Fit, points: Split) -> Answer:
+def _of_laplace(ep: api.Fit, points: Split) -> dict[str, Any]:
     began = time.process_time()
     state, log_evidence = laplace(ep)
     at_mode = time.process_time()
@@ -172,7 +155,7 @@ def _of_laplace(ep: api.Fit, points: Split) -> Answer:
     cross = kernel.matrix(points.X_test, problem.X)
     mean, variance = state.predict(cross, kernel.diagonal(points.X_test), problem.mean)
     density = problem.likelihood.log_predictive(points.y_test, mean, require_positive(variance))
-    return Answer(log_evidence, mean, variance, density, at_mode - began, time.process_time() - at_mode)
+    return _answer(log_evidence, mean, variance, density, at_mode - began, at_mode)
 
 
 def repeat(rows: pd.DataFrame, mirror: str | None) -> Iterator[dict[str, Any]]:

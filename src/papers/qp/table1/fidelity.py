@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +29,6 @@ import numpy as np
 from papers.core import render
 from papers.core.grid import grid
 from papers.core.render import Column, text
-from papers.core.store import write_text
 from papers.qp import published
 from papers.qp.lines import FAILED, FOLD
 from papers.qp.published import RELEASED_VB, ROWS
@@ -98,9 +96,9 @@ def _cells(summary: Summary, table: pd.DataFrame) -> Iterator[tuple[object, ...]
 NOT_RUN: dict[str, Any] = {"gap": math.nan, "n_folds": 0, "n_below": 0, "n_seeds": 0, "n_seeds_below": 0}
 
 
-def _gaps(summary: Summary, ours: pd.DataFrame) -> Iterator[tuple[object, ...]]:
+def _gaps(summary: Summary, gaps: pd.DataFrame) -> Iterator[tuple[object, ...]]:
     for row, starred in summary.printed.asterisks.items():
-        line = ours.loc[row] if row in ours.index else NOT_RUN
+        line = gaps.loc[row] if row in gaps.index else NOT_RUN
         n_seeds, key = line["n_seeds"], (row, "NTLL", "ep - qp")
         yield _judged(GAP, key, line["gap"], printed_gap(summary, row), GAP_TOLERANCE, n_seeds)
         for name, below, count in ((FOLDS, "n_below", "n_folds"), (SEEDS, "n_seeds_below", "n_seeds")):
@@ -118,21 +116,16 @@ def printed_gap(summary: Summary, row: str) -> float:
 
 
 def _judged(
-    what: str, key: tuple[str, str, str], ours: float, theirs: float, tolerance: float, n_seeds: int
+    check: str, key: tuple[str, str, str], value: float, printed: float, tolerance: float, n_seeds: int
 ) -> tuple[object, ...]:
-    deviation = ours - theirs
-    if math.isnan(ours):
+    deviation = value - printed
+    if math.isnan(value):
         verdict = ABSENT
     elif key in EXCEPTED:
         verdict = EXCEPT
     else:
         verdict = PASS if abs(deviation) <= tolerance + ROUNDING else MISS
-    return (what, *key, ours, theirs, deviation, tolerance, verdict, n_seeds)
-
-
-def write_csv(fidelity: pd.DataFrame, path: str | Path) -> Path:
-    """Write `check`'s result as CSV, numbers with six decimals."""
-    return write_text(path, fidelity.round(6).to_csv(index=False, lineterminator="\n"))
+    return (check, *key, value, printed, deviation, tolerance, verdict, n_seeds)
 
 
 def markdown(fidelity: pd.DataFrame) -> str:
@@ -152,7 +145,7 @@ def markdown(fidelity: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def _ours(line: Any) -> str:
+def _measured(line: Any) -> str:
     if math.isnan(line.ours):
         return "-"
     return f"{100 * line.ours:.1f} %" if line.check in (FOLDS, SEEDS) else f"{line.ours:.2f}"
@@ -169,7 +162,7 @@ TABLE = (
     text("Data", "row"),
     text("Metric", "metric"),
     text("Method", "method"),
-    Column("Ours", _ours),
+    Column("Ours", _measured),
     Column("Published", _published),
     Column("Deviation", "deviation", "+z.2f", missing=""),
     Column("Allowed", "tolerance", ".2f", missing=""),

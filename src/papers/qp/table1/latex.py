@@ -85,10 +85,10 @@ def _caption(protocol: str, table: pd.DataFrame, methods: Sequence[str]) -> str:
     return rf"\caption{{{text}}}"
 
 
-def _coverage(shown: pd.DataFrame, methods: Sequence[str]) -> list[str]:
+def _coverage(table: pd.DataFrame, methods: Sequence[str]) -> list[str]:
     """Return the rows with fewer seeds than the paper's, each with its numbers of seeds."""
     fewer = []
-    for row, lines in shown.groupby("row", sort=False):
+    for row, lines in table.groupby("row", sort=False):
         n_seeds = dict(zip(lines["method"], lines["n_seeds"], strict=True))
         counts = [n_seeds.get(method, 0) for method in methods]
         if min(counts) < published.n_seeds(row):

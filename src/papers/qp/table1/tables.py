@@ -85,11 +85,11 @@ def _provenance(summary: Summary) -> list[str]:
     return [*grid(header, "llrrrl", cells), "", *machines, *provenance.note(summary.groups)]
 
 
-def days(known: Sequence[str]) -> str:
+def days(dates: Sequence[str]) -> str:
     """Format days as text, the first and the last of several."""
-    if not known:
+    if not dates:
         return "unknown"
-    return known[0] if len(known) == 1 else f"{known[0]} to {known[-1]}"
+    return dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
 
 
 def notes(line: Any) -> str:

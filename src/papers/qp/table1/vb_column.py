@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 from papers.core import render, style
 from papers.core.grid import grid, number
 from papers.core.render import Column, text
-from papers.core.store import write_text
 from papers.qp import published
 from papers.qp.lines import FAILED, FOLD
 from papers.qp.published import METRICS, RELEASED_VB
@@ -64,7 +63,6 @@ FOLD_COLUMNS = (
 MOVED = 1e-3
 """Nats by which a fold's NTLL has to differ between the two scorings to count as moved."""
 
-NAME = "vb_column"
 LEGEND = """\
 Mean ± population standard deviation over seeds (TE x 10^-2, NTLL x 10^-3), as-released. As released: the
 joint search, whose posterior goes through the inverse of K and whose densities are integrated numerically.
@@ -83,6 +81,11 @@ the others."""
 SHARE_LEGEND = """\
 Rows with clipped folds: their share, and the share at which our mean would be the printed one, were a clipped
 fold to cost what it does here."""
+
+
+def is_replayed(fits: pd.DataFrame) -> bool:
+    """Test if some fits were scored as the released code does."""
+    return bool(((fits["protocol"] == PROTOCOL) & (fits["method"] == RELEASED_VB)).any())
 
 
 def steps(fits: pd.DataFrame, printed: Printed) -> pd.DataFrame:
@@ -272,15 +275,7 @@ def _share_grid(folds: pd.DataFrame, printed: Printed) -> list[str]:
 
 
 def figure(table: pd.DataFrame, path_stem: str | Path, title: str) -> None:
-    """Draw the steps and the printed column, a panel for each metric; path_stem as in `style.drawing`.
-
-    Raises
-    ------
-    ValueError
-        No step has a complete seed.
-    """
-    if table.empty:
-        raise ValueError("nothing to draw: no seed of the joint search is complete")
+    """Draw the steps and the printed column, a panel for each metric; path_stem as in `style.drawing`."""
     rows = list(dict.fromkeys(table["row"]))
     looks = dict(zip(STEPS, style.CYCLE, strict=False))
     with style.drawing(path_stem, (6.9, 1.3 + 0.46 * len(rows))) as drawn:
@@ -317,19 +312,3 @@ def _panel(axes: Axes, lines: pd.DataFrame, rows: Sequence[str], looks: dict[str
     reach = float(lines[["mean", "published_mean"]].max().max())  # of those there are
     axes.set_xscale("symlog", linthresh=0.01 * reach if reach > 0 else 1.0)
     axes.set_xlim(left=0.0)
-
-
-def write(
-    fits: pd.DataFrame, printed: Printed, tables_folder: str | Path, figures_folder: str | Path
-) -> None:
-    """Write ``vb_column.{csv,md}`` and the figure ``as-released/vb_column``.
-
-    Write nothing without fits that were scored as the released code does.
-    """
-    if not ((fits["protocol"] == PROTOCOL) & (fits["method"] == RELEASED_VB)).any():
-        return
-    table = steps(fits, printed)
-    csv = table.round(6).to_csv(index=False, lineterminator="\n")
-    write_text(Path(tables_folder, f"{NAME}.csv"), csv)
-    write_text(Path(tables_folder, f"{NAME}.md"), markdown(table, by_fold(fits), printed))
-    figure(table, Path(figures_folder, PROTOCOL, NAME), "The VB column, step by step")

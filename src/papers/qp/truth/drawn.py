@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 BATCHES = 50
 
 
-class Effort(NamedTuple):
-    """The number of draws: a multiple of `BATCHES`."""
-
-    draws: int
-
-
 class Estimate(NamedTuple):
     """A number, or numbers, and their standard errors."""
 
@@ -69,10 +63,13 @@ def draw(
     points: Split,
     mean: float,
     inputs: np.ndarray,
-    effort: Effort,
+    n_draws: int,
     rng: np.random.Generator,
 ) -> Drawn:
-    """Draw the exact posterior of latents at ``inputs`` [U, D], then at the test inputs, under the probit."""
+    """Draw the exact posterior of latents at ``inputs`` [U, D], then at the test inputs, under the probit.
+
+    ``n_draws`` is a multiple of `BATCHES`.
+    """
     began = time.process_time()
     X, labels = np.concatenate([inputs, points.X_test]), points.y_test
     orthant = Orthant.build(kernel.matrix(points.X_train), points.y_train, mean)
@@ -82,7 +79,7 @@ def draw(
     sums, squares, heaviest = [], 0.0, 0.0
     around, shift = np.zeros(len(X)), 0.0
     for batch in range(BATCHES):
-        draws = orthant.draw(rng, effort.draws // BATCHES)
+        draws = orthant.draw(rng, n_draws // BATCHES)
         if not batch:
             around, shift = half.T @ (draws.z @ draws.weights), draws.log_evidence
         w = np.exp(draws.log_weights - shift)
@@ -95,7 +92,7 @@ def draw(
     total = np.sum(batches, axis=0)
     evidence, first, variance, density = _jackknifed(batches, len(X))
     return Drawn(
-        Estimate(evidence.value + shift - np.log(effort.draws // BATCHES), evidence.error),
+        Estimate(evidence.value + shift - np.log(n_draws // BATCHES), evidence.error),
         Estimate(mean + around + first.value, first.error),
         Estimate(residual + variance.value, variance.error),
         density,
@@ -106,11 +103,11 @@ def draw(
     )
 
 
-def _jackknifed(parts: np.ndarray, latents: int) -> list[Estimate]:
+def _jackknifed(batches: np.ndarray, latents: int) -> list[Estimate]:
     """Estimate log mean weight of a batch, means, variances and log densities, from sums [batches, ...]."""
-    total, n = np.sum(parts, axis=0), len(parts)
+    total, n = np.sum(batches, axis=0), len(batches)
     estimates = _statistics(total[None] / n, latents)
-    without = _statistics((total - parts) / (n - 1), latents)
+    without = _statistics((total - batches) / (n - 1), latents)
     return [
         Estimate(value[0], np.sqrt((n - 1) * np.mean((each - np.mean(each, axis=0)) ** 2, axis=0)))
         for value, each in zip(estimates, without, strict=True)

@@ -11,12 +11,14 @@ Training latents are those of the distinct inputs: equal rows share one. Times a
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.data import Dataset
+from papers.core import store
+from papers.data import Dataset, standard
 from papers.qp import fits, published
 from papers.qp.truth import drawn as truth_drawn
 from tilted import api
@@ -34,8 +36,10 @@ if TYPE_CHECKING:
     from papers.data import Split
 
     Seed = int | list[int]
+    Columns = tuple[dict[str, float], dict[str, dict[str, list[float]]]]
 
 PROTOCOL, METHODS = published.TRUTH_PROTOCOL, published.TRUTH_METHODS
+SUBSETS = ("train", "test")
 FRACTION = 0.7
 JOINT_STEPS = 4  # at each power of the annealing; with fewer, runs caught in a tail dominate the weights
 DIGITS, ERROR_DIGITS = 7, 3
@@ -59,9 +63,20 @@ class Effort:
         return Length(self.chains, self.iterations // 5, self.iterations)
 
 
+def sample_split(split: int, effort: Mapping[str, Any], data: str, log: str) -> Iterator[dict[str, Any]]:
+    """Yield the record of one split (`run`) of a standard file; the sampler's numbers go to the log."""
+    dataset = standard.read_standard(data)
+    seed, fold = (split, 0) if published.is_counts(dataset.name) else (0, split)
+    sampling = effort["draws"] if "draws" in effort else Effort(**effort)
+    record = run(dataset, sampling, seed=seed, fold=fold)
+    details = record["details"]
+    store.write_text(log, f"{details['sampler']} {details['annealing']} {details['seconds']}\n")
+    yield record
+
+
 def run(
     dataset: Dataset,
-    effort: Effort | truth_drawn.Effort,
+    effort: Effort | int,
     kernel: SquaredExponential | None = None,
     seed: int = 0,
     fold: int = 0,
@@ -72,7 +87,7 @@ def run(
     ----------
     dataset : Dataset
         Data set in the variant of the protocol as-released.
-    effort : Effort or truth_drawn.Effort
+    effort : Effort or int
         Number and length of chains, or number of weighted draws (labels only).
     kernel : SquaredExponential, optional
         Hyperparameters; those of EP's first tuning on this fold by default.
@@ -82,8 +97,8 @@ def run(
     Returns
     -------
     record : dict
-        Hyperparameters; for each method its log evidence, status, latent means and variances at training
-        and test inputs and test log densities; the same for the truth with standard errors and diagnostics.
+        The columns of `papers.qp.truth.records.TRUTH`, with the sampler's diagnostics as ``details``. In
+        ``latents`` the columns of `TRUTH_LATENTS` at training inputs (``train``) and test inputs (``test``).
 
     Raises
     ------
@@ -97,33 +112,38 @@ def run(
     points, ep = result.points, result.fits["ep"]
     target = _target(ep, points, kernel)
     entropy = [seed, fold] if fold else seed
-    if isinstance(effort, truth_drawn.Effort):
+    if isinstance(effort, int):
         require_sampled(ep.problem.likelihood)
         rng = np.random.default_rng(np.random.SeedSequence(entropy))
-        truth = _drawn(truth_drawn.draw(kernel, points, target.mean, target.inputs, effort, rng), effort)
+        exact = _drawn(truth_drawn.draw(kernel, points, target.mean, target.inputs, effort, rng), effort)
     else:
-        truth = _truth(Reference.build(target, ep.inference.sites, FRACTION), points, effort, entropy)
+        exact = _sampled(Reference.build(target, ep.inference.sites, FRACTION), points, effort, entropy)
         if ep.problem.likelihood.name == "poisson-square":
-            truth["mirror"] = _mirror(target, ep.inference.sites, effort, entropy, truth)
+            exact["details"]["mirror"] = _mirror(target, ep.inference.sites, effort, entropy, exact)
+    evidences, columns = _columns(result, target)
     return {
-        "paper": fits.PAPER,
         "dataset": dataset.name,
-        "protocol": PROTOCOL,
         "seed": seed,
         "fold": fold,
         "n_train": len(points.y_train),
         "n_latents": len(target),
         "n_test": len(points.y_test),
-        "hyperparameters": {"variance": kernel.variance, "lengthscale": kernel.lengthscale},
-        "methods": _said(result.fits, points, target),
-        "truth": truth,
+        "variance": kernel.variance,
+        "lengthscale": kernel.lengthscale,
+        **exact,
+        **evidences,
+        "seconds": sum(exact["details"]["seconds"].values()),
+        "latents": {subset: exact["latents"][subset] | columns[subset] for subset in SUBSETS},
     }
 
 
-def approximations(
-    dataset: Dataset, kernel: SquaredExponential, seed: int = 0, fold: int = 0
-) -> dict[str, Any]:
-    """Return each method's entry of a record at these hyperparameters, without any sampling.
+def approximations(dataset: Dataset, kernel: SquaredExponential, seed: int, fold: int) -> Columns:
+    """Return the methods' entries of a record at these hyperparameters, without any sampling.
+
+    Returns
+    -------
+    evidences, latents : dict
+        Log evidences by column; part -> columns of latents.
 
     Raises
     ------
@@ -131,7 +151,7 @@ def approximations(
         If a method's inference fails.
     """
     result = approximated(dataset, kernel, seed, fold)
-    return _said(result.fits, result.points, _target(result.fits["ep"], result.points, kernel))
+    return _columns(result, _target(result.fits["ep"], result.points, kernel))
 
 
 class Approximated(NamedTuple):
@@ -176,28 +196,29 @@ def tuned_kernel(dataset: Dataset, seed: int, fold: int) -> SquaredExponential:
     return fits.kernel_at(first["hyperparameters"])
 
 
-def _said(approximated: dict[str, api.Fit], points: Split, target: Target) -> dict[str, Any]:
+def _columns(result: Approximated, target: Target) -> Columns:
+    """Return the methods' log evidences and columns of latents."""
     distinct = np.unique(target.latent, return_index=True)[1]
-    return {name: _approximation(fit, points, distinct) for name, fit in approximated.items()}
+    evidences: dict[str, float] = {}
+    latents: dict[str, dict[str, list[float]]] = {subset: {} for subset in SUBSETS}
+    for method, fit in result.fits.items():
+        mean, variance = fit.predict_latent(result.points.X_test)
+        density = fit.problem.likelihood.log_predictive(result.points.y_test, mean, variance)
+        marginals = fit.inference.state.marginals
+        evidences[f"log_evidence_{method}"] = fit.log_evidence
+        latents["train"] |= {
+            f"mean_{method}": _rounded(marginals.mean[distinct]),
+            f"variance_{method}": _rounded(marginals.variance[distinct]),
+        }
+        latents["test"] |= {
+            f"mean_{method}": _rounded(mean),
+            f"variance_{method}": _rounded(variance),
+            f"log_density_{method}": _rounded(density),
+        }
+    return evidences, latents
 
 
-def _approximation(fit: api.Fit, points: Split, distinct: np.ndarray) -> dict[str, Any]:
-    """Return a method's results, in the same terms as the truth."""
-    mean, variance = fit.predict_latent(points.X_test)
-    marginals = fit.inference.state.marginals
-    return {
-        "log_evidence": fit.log_evidence,
-        "status": fit.status.as_dict(),
-        "train": {
-            "mean": _rounded(marginals.mean[distinct]),
-            "variance": _rounded(marginals.variance[distinct]),
-        },
-        "test": {"mean": _rounded(mean), "variance": _rounded(variance)},
-        "log_density": _rounded(fit.problem.likelihood.log_predictive(points.y_test, mean, variance)),
-    }
-
-
-def _truth(reference: Reference, points: Split, effort: Effort, seed: Seed) -> dict[str, Any]:
+def _sampled(reference: Reference, points: Split, effort: Effort, seed: Seed) -> dict[str, Any]:
     """Return sampled moments, predictions and evidence, with standard errors and diagnostics."""
     rng, rng_annealing = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     began = time.process_time()
@@ -210,58 +231,70 @@ def _truth(reference: Reference, points: Split, effort: Effort, seed: Seed) -> d
     return {
         "log_evidence": annealed.log_evidence,
         "se_log_evidence": float(annealed.standard_error),
-        "train": _moments(drawn.latents),
-        "test": _moments(drawn.others),
-        "log_density": _rounded(drawn.log_density),
-        "se_log_density": _rounded(drawn.se_log_density, ERROR_DIGITS),
-        "sampler": _sampler(drawn, effort, reference),
-        "annealing": _annealing(annealed, powers, moves),
-        "seconds": {"sampling": sampled - began, "annealing": time.process_time() - sampled},
+        "latents": {
+            "train": _moments(drawn.latents),
+            "test": _moments(drawn.others) | _densities(drawn.log_density, drawn.se_log_density),
+        },
+        "details": {
+            "sampler": _sampler(drawn, effort, reference),
+            "annealing": _annealing(annealed, powers, moves),
+            "seconds": {"sampling": sampled - began, "annealing": time.process_time() - sampled},
+            "train": _chains(drawn.latents),
+            "test": _chains(drawn.others),
+        },
     }
 
 
-def _drawn(drawn: truth_drawn.Drawn, effort: truth_drawn.Effort) -> dict[str, Any]:
-    """Return the entries of `_truth` from draws; there are no chains that R-hat could compare."""
+def _drawn(drawn: truth_drawn.Drawn, n_draws: int) -> dict[str, Any]:
+    """Return the entries of `_sampled` from draws; there are no chains that R-hat could compare."""
     at = len(drawn.mean.value) - len(drawn.log_density.value)
     size = float(f"{drawn.effective:.{ERROR_DIGITS}g}")
+    latents = {
+        subset: {
+            "mean": _rounded(drawn.mean.value[rows]),
+            "variance": _rounded(drawn.variance.value[rows]),
+            "se_mean": _rounded(drawn.mean.error[rows], ERROR_DIGITS),
+            "se_variance": _rounded(drawn.variance.error[rows], ERROR_DIGITS),
+            "effective_size": [size] * len(drawn.mean.value[rows]),
+        }
+        for subset, rows in (("train", slice(at)), ("test", slice(at, None)))
+    }
+    latents["test"] |= _densities(*drawn.log_density)
     return {
         "log_evidence": float(drawn.log_evidence.value),
         "se_log_evidence": float(drawn.log_evidence.error),
-        **{
-            half: {
-                "mean": _rounded(drawn.mean.value[rows]),
-                "variance": _rounded(drawn.variance.value[rows]),
-                "se_mean": _rounded(drawn.mean.error[rows], ERROR_DIGITS),
-                "se_variance": _rounded(drawn.variance.error[rows], ERROR_DIGITS),
-                "effective_size": [size] * len(drawn.mean.value[rows]),
-                "r_hat_max": None,
-                "bulk_size_min": None,
-            }
-            for half, rows in (("train", slice(at)), ("test", slice(at, None)))
+        "latents": latents,
+        "details": {
+            "sampler": {
+                "draws": n_draws,
+                "effective": drawn.effective,
+                "share_of_heaviest": drawn.heaviest,
+                "log_bound": drawn.log_bound,
+            },
+            "annealing": None,
+            "seconds": {"drawing": drawn.seconds},
+            **dict.fromkeys(SUBSETS, {"r_hat_max": None, "bulk_size_min": None}),
         },
-        "log_density": _rounded(drawn.log_density.value),
-        "se_log_density": _rounded(drawn.log_density.error, ERROR_DIGITS),
-        "sampler": {
-            "draws": effort.draws,
-            "effective": drawn.effective,
-            "share_of_heaviest": drawn.heaviest,
-            "log_bound": drawn.log_bound,
-        },
-        "annealing": None,
-        "seconds": {"drawing": drawn.seconds},
     }
 
 
-def _moments(moments: Moments) -> dict[str, Any]:
+def _moments(moments: Moments) -> dict[str, list[float]]:
     return {
         "mean": _rounded(moments.mean),
         "variance": _rounded(moments.variance),
         "se_mean": _rounded(moments.se_mean, ERROR_DIGITS),
         "se_variance": _rounded(moments.se_variance, ERROR_DIGITS),
         "effective_size": _rounded(moments.effective_size, ERROR_DIGITS),
-        "r_hat_max": float(moments.r_hat.max()),
-        "bulk_size_min": float(moments.bulk_size.min()),
     }
+
+
+def _densities(log_density: np.ndarray, error: np.ndarray) -> dict[str, list[float]]:
+    return {"log_density": _rounded(log_density), "se_log_density": _rounded(error, ERROR_DIGITS)}
+
+
+def _chains(moments: Moments) -> dict[str, float]:
+    """Return the diagnostics of the worst latent."""
+    return {"r_hat_max": float(moments.r_hat.max()), "bulk_size_min": float(moments.bulk_size.min())}
 
 
 def _sampler(drawn: Sample, effort: Effort, reference: Reference) -> dict[str, Any]:
@@ -298,7 +331,7 @@ def _annealing(annealed: Annealed, powers: np.ndarray, moves: Moves) -> dict[str
 
 
 def _mirror(
-    target: Target, sites: Sites, effort: Effort, seed: Seed, truth: dict[str, Any]
+    target: Target, sites: Sites, effort: Effort, seed: Seed, exact: dict[str, Any]
 ) -> dict[str, Any]:
     """Measure the mass of the mode at -f, which the likelihood of f^2 cannot tell from the one at f.
 
@@ -314,8 +347,8 @@ def _mirror(
     starts = [r.mean[:, None] + r.draw(rng, 16) for r in (reference, mirrored)]
     both = sample(reference, rng, Length(32, 200, 1000), start=np.concatenate(starts, axis=1))
     return {
-        "log_odds": annealed.log_evidence - truth["log_evidence"],
-        "se_log_odds": float(np.hypot(annealed.standard_error, truth["se_log_evidence"])),
+        "log_odds": annealed.log_evidence - exact["log_evidence"],
+        "se_log_odds": float(np.hypot(annealed.standard_error, exact["se_log_evidence"])),
         "effective": annealed.effective,
         "stuck": annealed.stuck,
         "r_hat_both_signs": float(both.latents.r_hat.max()),

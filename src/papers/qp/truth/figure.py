@@ -11,8 +11,7 @@ import numpy as np
 from papers.core import style
 from papers.qp.published import ROWS
 from papers.qp.truth.experiment import METHODS
-from papers.qp.truth.pages import LABELS
-from papers.qp.truth.tables import by_dataset, log_ratios, log_variance_errors
+from papers.qp.truth.tables import LABELS, log_ratios, log_variance_errors
 
 if TYPE_CHECKING:
     from typing import Any
@@ -34,7 +33,7 @@ NOISE: dict[str, Any] = {"color": style.LIGHT, "linewidth": 0, "zorder": 1}
 MARK: dict[str, Any] = {"linestyle": "", "markersize": 4.2, "zorder": 3}
 
 
-def figure_truth(records: Sequence[dict[str, Any]], table: pd.DataFrame, path_stem: str | Path) -> None:
+def figure_truth(latents: pd.DataFrame, table: pd.DataFrame, path_stem: str | Path) -> None:
     """Draw variances, means, test log densities and evidence against the exact ones.
 
     From the left:
@@ -48,18 +47,18 @@ def figure_truth(records: Sequence[dict[str, Any]], table: pd.DataFrame, path_st
 
     Parameters
     ----------
-    records : sequence of dict
-        Records of `papers.qp.truth.records.read`, at least one.
+    latents : pandas.DataFrame
+        `papers.qp.truth.records.TRUTH_LATENTS`, not empty.
     table : pandas.DataFrame
         Table of `papers.qp.truth.tables.summary`.
     path_stem : str or Path
         Path for `style.drawing`.
     """
-    splits = by_dataset(records)
-    rows = [ROWS[name] for name in splits]
+    test = dict(iter(latents[latents["part"] == "test"].groupby("dataset", sort=False)))
+    rows = [ROWS[name] for name in test]
     with style.drawing(path_stem, (7.6, 1.35 + 0.46 * len(rows))) as figure:
         panels = figure.subplots(1, 4, sharey=True, width_ratios=(2.0, 1.0, 1.25, 1.0))
-        _variances(panels[0], list(splits.values()))
+        _variances(panels[0], list(test.values()))
         _errors(panels[1], table, rows, "test", "mean_rms", "mean_noise")
         _densities(panels[2], table, rows)
         _errors(panels[3], table, rows, "train", "evidence_error", "evidence_se")
@@ -79,12 +78,12 @@ def _look(method: str) -> dict[str, Any]:
     return {"color": colour, "marker": marker}
 
 
-def _variances(axes: Axes, rows: Sequence[Sequence[dict[str, Any]]]) -> None:
-    for row, splits in enumerate(rows):
-        noise = 2.0 * np.sqrt(np.mean(log_variance_errors(splits, "test") ** 2))
+def _variances(axes: Axes, rows: Sequence[pd.DataFrame]) -> None:
+    for row, latents in enumerate(rows):
+        noise = 2.0 * np.sqrt(np.mean(log_variance_errors(latents) ** 2))
         axes.fill_betweenx([row - 0.5, row + 0.5], np.exp(-noise), np.exp(noise), **NOISE)
         for method in METHODS:
-            ratios, height, look = log_ratios(splits, method, "test"), _height(row, method), _look(method)
+            ratios, height, look = log_ratios(latents, method), _height(row, method), _look(method)
             opacity = float(np.clip(3.0 / np.sqrt(len(ratios)), 0.15, 0.7))
             dots: dict[str, Any] = {
                 "linestyle": "",

@@ -1,7 +1,7 @@
 """Comparison of QP's smaller variances with the exact ones: closer to them, or merely smaller?
 
-A record (`papers.qp.truth.experiment`) holds the latent means and variances of EP, QP and VB at the training
-and test inputs of one split, and the exact ones with their Monte-Carlo standard errors. A row of the summary
+The records (`papers.qp.truth.records`) hold the latent means and variances of EP, QP and VB at the training
+and test inputs of each split, and the exact ones with their Monte-Carlo standard errors. A row of the summary
 is about all splits of a data set. Errors of variances are those of their logarithms: 0.01 is one per cent.
 
 Monte-Carlo errors of the latents of a split come from the same chains and are correlated. The error of a mean
@@ -11,23 +11,31 @@ upper bound otherwise. Different splits have independent chains.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.core import render
 from papers.core.claims import load
+from papers.core.grid import WIDTH
+from papers.core.render import Column, text
+from papers.core.store import write_text
 from papers.qp.published import ROWS
-from papers.qp.truth.experiment import METHODS
+from papers.qp.truth.experiment import METHODS, SUBSETS
+from papers.qp.truth.records import SPLIT
 
 if TYPE_CHECKING:
     from typing import Any
 
     import pandas as pd
 
-    Record = dict[str, Any]
+    ByMethod = Mapping[str, Any]
+    Sampler = tuple[pd.DataFrame, list[dict[str, Any]]]
 
-PARTS = ("train", "test")
 TEN = 10
 """Splits that make a row complete."""
 DECIDED = load()["QP10"].margin["standard_errors"]
@@ -47,68 +55,39 @@ to the exact one than EP's, and the same counting only what is decided (low) or 
 the method's minus these."""
 
 
-def summary(records: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """Return one row for each data set, method and part, with `COLUMNS`; NaN where no number exists."""
+def summary(splits: pd.DataFrame, latents: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each data set, method and part, with `COLUMNS`; NaN where no number exists.
+
+    Parameters
+    ----------
+    splits, latents : pandas.DataFrame
+        `papers.qp.truth.records.TRUTH` and `TRUTH_LATENTS`.
+    """
     import pandas as pd
 
+    by_part = dict(iter(latents.groupby(["dataset", "part"])))
     lines = [
-        _line(splits, method, half)
-        for splits in by_dataset(records).values()
+        _line(of_dataset, by_part[dataset, subset], method, subset)
+        for dataset, of_dataset in splits.groupby("dataset", sort=False)
         for method in METHODS
-        for half in PARTS
+        for subset in SUBSETS
     ]
     return pd.DataFrame(lines, columns=COLUMNS)
 
 
-def by_dataset(records: Sequence[Record]) -> dict[str, list[Record]]:
-    """Group the records by data set, in their order."""
-    grouped: dict[str, list[Record]] = {}
-    for record in records:
-        grouped.setdefault(record["dataset"], []).append(record)
-    return grouped
+def details(splits: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the sampler's diagnostics of each split."""
+    return [json.loads(text) for text in splits["details"]]
 
 
-def exact(splits: Sequence[Record], part: str, name: str) -> np.ndarray:
-    """Return numbers of the exact posterior at the latents of a part, of all splits."""
-    return np.concatenate([record["truth"][part][name] for record in splits])
+def log_ratios(latents: pd.DataFrame, method: str) -> np.ndarray:
+    """Return the log of a method's variance over the exact one, for each latent."""
+    return np.log((latents[f"variance_{method}"] / latents["variance"]).to_numpy())
 
 
-def exact_densities(splits: Sequence[Record]) -> tuple[np.ndarray, np.ndarray]:
-    """Return log densities of the test outputs under the exact posterior and their errors, of all splits."""
-    density, error = (
-        np.concatenate([record["truth"][name] for record in splits])
-        for name in ("log_density", "se_log_density")
-    )
-    return density, error
-
-
-def exact_evidences(splits: Sequence[Record]) -> tuple[np.ndarray, np.ndarray]:
-    """Return exact log evidences and their errors, one for each split."""
-    evidence, error = (
-        np.array([record["truth"][name] for record in splits]) for name in ("log_evidence", "se_log_evidence")
-    )
-    return evidence, error
-
-
-def said(splits: Sequence[Record], method: str, part: str, name: str) -> np.ndarray:
-    """Return a method's numbers at the latents of a part, of all splits."""
-    return np.concatenate([record["methods"][method][part][name] for record in splits])
-
-
-def log_ratios(splits: Sequence[Record], method: str, part: str) -> np.ndarray:
-    """Return the log of a method's variance over the exact one, for each latent of a part."""
-    return np.log(said(splits, method, part, "variance") / exact(splits, part, "variance"))
-
-
-def log_variance_errors(splits: Sequence[Record], part: str) -> np.ndarray:
+def log_variance_errors(latents: pd.DataFrame) -> np.ndarray:
     """Return Monte-Carlo standard errors of the logarithms of the exact variances."""
-    return exact(splits, part, "se_variance") / exact(splits, part, "variance")
-
-
-def mean_errors(splits: Sequence[Record], method: str, part: str) -> np.ndarray:
-    """Return errors of the latent means, in exact posterior standard deviations."""
-    difference = said(splits, method, part, "mean") - exact(splits, part, "mean")
-    return difference / np.sqrt(exact(splits, part, "variance"))
+    return (latents["se_variance"] / latents["variance"]).to_numpy()
 
 
 def error_of_mean(errors: np.ndarray, sizes: Sequence[int]) -> float:
@@ -117,33 +96,43 @@ def error_of_mean(errors: np.ndarray, sizes: Sequence[int]) -> float:
     return float(np.sqrt(np.sum(np.square(sums))) / len(errors))
 
 
-def _line(splits: Sequence[Record], method: str, part: str) -> dict[str, Any]:
-    ratios, noise = log_ratios(splits, method, part), log_variance_errors(splits, part)
-    sizes = [len(record["truth"][part]["mean"]) for record in splits]
-    dataset = splits[0]["dataset"]
+def _line(splits: pd.DataFrame, latents: pd.DataFrame, method: str, subset: str) -> dict[str, Any]:
+    ratios, noise = log_ratios(latents, method), log_variance_errors(latents)
+    sizes = latents.groupby(list(SPLIT), sort=False).size().tolist()
+    dataset, sd = splits["dataset"].iloc[0], np.sqrt(latents["variance"])
     line = {
         "row": ROWS[dataset],
         "dataset": dataset,
         "method": method,
-        "part": part,
+        "part": subset,
         "splits": len(splits),
         "n": len(ratios),
-        "mean_rms": rms(mean_errors(splits, method, part)),
-        "mean_noise": rms(exact(splits, part, "se_mean") / np.sqrt(exact(splits, part, "variance"))),
+        "mean_rms": rms((latents[f"mean_{method}"] - latents["mean"]) / sd),
+        "mean_noise": rms(latents["se_mean"] / sd),
         "log_variance_bias": ratios.mean(),
         "log_variance_bias_se": error_of_mean(noise, sizes),
         "log_variance_rms": rms(ratios),
         "log_variance_noise": rms(noise),
         "above_exact": np.mean(ratios > DECIDED * noise),
         "below_exact": np.mean(ratios < -DECIDED * noise),
-        "r_hat_max": max(
-            np.nan if (r := record["truth"][part]["r_hat_max"]) is None else r for record in splits
-        ),
-        "effective_size_min": min(exact(splits, part, "effective_size")),
+        "r_hat_max": max(each[subset]["r_hat_max"] or np.nan for each in details(splits)),
+        "effective_size_min": latents["effective_size"].min(),
     }
     if method != "ep":
-        line |= _against_ep(ratios, log_ratios(splits, "ep", part), noise, sizes)
-    return line | (_evidence(splits, method) if part == "train" else _density(splits, method))
+        line |= _against_ep(ratios, log_ratios(latents, "ep"), noise, sizes)
+    if subset == "train":
+        evidence, errors = splits["log_evidence"], splits["se_log_evidence"].to_numpy()
+        return line | {
+            "evidence_exact": evidence.mean(),
+            "evidence_error": np.mean(splits[f"log_evidence_{method}"] - evidence),
+            "evidence_se": error_of_mean(errors, [1] * len(errors)),
+        }
+    density, errors = latents["log_density"], latents["se_log_density"].to_numpy()
+    return line | {
+        "ntll_exact": -density.mean(),
+        "ntll_difference": np.mean(density - latents[f"log_density_{method}"]),
+        "ntll_se": error_of_mean(errors, sizes),
+    }
 
 
 def _against_ep(
@@ -162,27 +151,183 @@ def _against_ep(
     }
 
 
-def _density(splits: Sequence[Record], method: str) -> dict[str, Any]:
-    density, errors = exact_densities(splits)
-    predicted = np.concatenate([record["methods"][method]["log_density"] for record in splits])
-    return {
-        "ntll_exact": -density.mean(),
-        "ntll_difference": np.mean(density - predicted),
-        "ntll_se": error_of_mean(errors, [len(record["truth"]["log_density"]) for record in splits]),
-    }
-
-
-def _evidence(splits: Sequence[Record], method: str) -> dict[str, Any]:
-    """Return means over splits."""
-    evidence, errors = exact_evidences(splits)
-    approximate = np.array([record["methods"][method]["log_evidence"] for record in splits])
-    return {
-        "evidence_exact": evidence.mean(),
-        "evidence_error": np.mean(approximate - evidence),
-        "evidence_se": error_of_mean(errors, [1] * len(errors)),
-    }
-
-
-def rms(values: np.ndarray) -> float:
+def rms(values: np.ndarray | pd.Series) -> float:
     """Return the root mean square."""
     return float(np.sqrt(np.mean(np.square(values))))
+
+
+# The page
+
+TITLE = "The exact posterior beside EP, QP and VB"
+
+LEGEND = """\
+The folds of seed 0 of a data set (as-released; Mining: seeds 0 to 9), as many as "Splits" says, all latents
+together; every method and the exact posterior at the same hyperparameters, those of EP's first tuning. The
+exact posterior is sampled by elliptical slice sampling, its evidence by annealed importance sampling.
+Ratios: geometric mean over the latents; rms: of the log ratio.
+"±" and "noise" are Monte-Carlo standard errors of the exact values (upper bounds for means over latents).
+NTLL: mean over the test points; one below the exact posterior's does better on these points but is no
+nearer to what the model says.
+"QP closer": share of latents where QP's variance is closer to the exact one than EP's, in brackets the share
+that is decided by two standard errors, and that share with all undecided latents added.
+"Verdict" compares EP and QP by mean squared log error: undecided within two standard errors."""
+
+SAMPLER_LEGEND = (
+    "The worst of the splits. R-hat: the largest of any latent; min. size: the smallest effective sample. "
+    "Draws are weighted instead of chained; eff. draws, runs: how many equally weighted ones they are worth. "
+    "Steps, runs: of the annealing; "
+    "heaviest: the largest weight's share. Core-seconds: of all. Where eff. runs are few the standard error "
+    "of the log evidence is itself uncertain."
+)
+
+LABELS = {"ep": "EP", "qp": "QP", "vb": "VB"}
+
+
+def verdict(qp: Any) -> str:
+    """Name the method, EP or QP, with the smaller mean squared log-variance error."""
+    if abs(qp.excess_over_ep) <= DECIDED * qp.excess_se:
+        return "undecided"
+    return "EP closer" if qp.excess_over_ep > 0 else "QP closer"
+
+
+def _closer(lines: ByMethod) -> str:
+    qp = lines["qp"]
+    return f"{qp.closer_than_ep:.2f} ({qp.closer_low:.2f}-{qp.closer_high:.2f})"
+
+
+def _of_method(heading: str, method: str, name: str, form: str, factor: float = 1.0) -> Column:
+    return Column(heading, lambda lines: factor * getattr(lines[method], name), form)
+
+
+def _of_each(heading: str, name: str, form: str, factor: float = 1.0) -> list[Column]:
+    """Return one column for each method; its name replaces ``{}`` in the heading."""
+    return [_of_method(heading.format(label), method, name, form, factor) for method, label in LABELS.items()]
+
+
+def _ratio(heading: str, method: str) -> Column:
+    return Column(heading, lambda lines: np.exp(lines[method].log_variance_bias), ".4f")
+
+
+DATA = text("Data", lambda lines: lines["ep"].row)
+VARIANCES = (
+    DATA,
+    Column("Splits", lambda lines: lines["qp"].splits),
+    Column("n", lambda lines: lines["qp"].n),
+    *(_ratio(label, method) for method, label in LABELS.items()),
+    _of_method("±", "qp", "log_variance_bias_se", ".4f"),
+    *_of_each("rms {}", "log_variance_rms", ".4f"),
+    _of_method("noise", "qp", "log_variance_noise", ".4f"),
+    Column("QP closer", _closer),
+    Column("Verdict", lambda lines: verdict(lines["qp"])),
+)
+"""Variances over exact ones, geometric means over the latents, and their errors."""
+
+MEANS = (DATA, *_of_each("rms {}", "mean_rms", ".4f"), _of_method("noise", "ep", "mean_noise", ".4f"))
+SCORES = {
+    "Test log density: NTLL, x 10^-3 nats": (
+        "test",
+        (
+            DATA,
+            _of_method("Exact", "ep", "ntll_exact", ".3f", 1e3),
+            _of_method("±", "ep", "ntll_se", ".3f", 1e3),
+            *_of_each("{} - exact", "ntll_difference", "+z.3f", 1e3),
+        ),
+    ),
+    "Log evidence, nats": (
+        "train",
+        (
+            DATA,
+            _of_method("Exact", "ep", "evidence_exact", ".3f"),
+            _of_method("±", "ep", "evidence_se", ".3f"),
+            *_of_each("{} - exact", "evidence_error", "+z.3f"),
+        ),
+    ),
+}
+"""Title -> part of the summary, columns."""
+
+
+def _of_sampler(heading: str, block: str, name: str, form: str, pick: Callable[..., Any] = min) -> Column:
+    """Return the column of a number of the sampler, ``-`` if that kind of sampler has none."""
+
+    def cell(sampler: Sampler) -> str:
+        numbers = [each[block][name] for each in sampler[1] if each[block] and name in each[block]]
+        return format(pick(numbers), form) if numbers else "-"
+
+    return Column(heading, cell)
+
+
+def _r_hat(sampler: Sampler) -> str:
+    values = [each[subset]["r_hat_max"] for each in sampler[1] for subset in SUBSETS]
+    return "-" if None in values else f"{max(values):.3f}"
+
+
+SAMPLER = (
+    text("Data", lambda sampler: ROWS[sampler[0]["dataset"].iloc[0]]),
+    Column("Splits", lambda sampler: len(sampler[1])),
+    _of_sampler("Draws", "sampler", "draws", ","),
+    _of_sampler("Eff. draws", "sampler", "effective", ",.0f"),
+    _of_sampler("Chains", "sampler", "chains", "d"),
+    _of_sampler("Iterations", "sampler", "iterations", ","),
+    Column("Sweeps", lambda sampler: "yes" if any(x["sampler"].get("sweeps") for x in sampler[1]) else "no"),
+    Column("R-hat", _r_hat),
+    Column("Min. size", lambda sampler: sampler[0]["effective_size"].min(), ",.0f"),
+    _of_sampler("Steps", "annealing", "steps", "d"),
+    _of_sampler("Runs", "annealing", "runs", ","),
+    _of_sampler("Eff. runs", "annealing", "effective", ",.0f"),
+    _of_sampler("Heaviest", "annealing", "share_of_heaviest", ".4f", max),
+    Column("Core-seconds", lambda sampler: sum(sum(x["seconds"].values()) for x in sampler[1]), ".0f"),
+)
+"""Columns of the latents and the diagnostics of a data set."""
+
+
+def write_page(
+    splits: pd.DataFrame,
+    latents: pd.DataFrame,
+    table: pd.DataFrame,
+    path: str | Path,
+    note: Sequence[str] = (),
+) -> Path:
+    """Write the summary as Markdown that is legible as plain text, with the sampler's diagnostics.
+
+    ``note`` has lines about repeated records (`papers.core.provenance.note`).
+    """
+    by_part = {
+        subset: [
+            {line.method: line for line in lines.itertuples(index=False)}
+            for _, lines in of_part.groupby("row", sort=False)
+        ]
+        for subset, of_part in table.groupby("part")
+    }
+    lines = [f"# {TITLE}", "", *LEGEND.splitlines(), "", *([*note, ""] if note else [])]
+    for subset, name in (("test", "Test latents"), ("train", "Training latents")):
+        lines += [f"## {name}: variance over exact variance", ""]
+        lines += [*render.markdown(VARIANCES, by_part[subset]), ""]
+        lines += [f"## {name}: error of the mean, in exact posterior standard deviations", ""]
+        lines += [*render.markdown(MEANS, by_part[subset]), ""]
+    for title, (subset, columns) in SCORES.items():
+        lines += [f"## {title}", "", *render.markdown(columns, by_part[subset]), ""]
+    samplers = [
+        (latents[latents["dataset"] == name], details(of_dataset))
+        for name, of_dataset in splits.groupby("dataset", sort=False)
+    ]
+    lines += ["## How it was sampled", "", *textwrap.wrap(SAMPLER_LEGEND, WIDTH), ""]
+    lines += [*render.markdown(SAMPLER, samplers), ""]
+    lines += [line for sampler in samplers for line in _mirror(sampler)]
+    return write_text(path, "\n".join(lines).rstrip() + "\n")
+
+
+def _mirror(sampler: Sampler) -> list[str]:
+    """Describe the effect of the sign symmetry of f^2 on a data set of counts, on its most affected split."""
+    latents, of_splits = sampler
+    mirrors = [each["mirror"] for each in of_splits if "mirror" in each]
+    if not mirrors:
+        return []
+    most = max(mirrors, key=lambda mirror: float(mirror["log_odds"]))
+    odds = f"{most['log_odds']:+.2f} ± {most['se_log_odds']:.2f}"
+    text = (
+        f"{ROWS[latents['dataset'].iloc[0]]}: the likelihood cannot tell f from -f. The mode at negative f, "
+        f"which is not sampled, has a log evidence of {odds} relative to the other where it has most. Of 32 "
+        f"chains started there in the two modes in equal parts, {most['ended_at_other_sign']} ended at "
+        f"negative f (R-hat {most['r_hat_both_signs']:.2f})."
+    )
+    return textwrap.wrap(text, WIDTH)

@@ -1,9 +1,7 @@
-"""Calibration of label probabilities: curves of seven approximations and of the exact posterior.
+"""Figures of seven approximations: errors against the exact posterior, and calibration of probabilities.
 
-The points are the test points with labels on the splits of the ground truth, under the approximations of
-`papers.qp.nearer.experiment`. A curve shows how often the likelier label is right, against its mean
-probability [Niculescu-Mizil & Caruana, ICML 2005].
-
+The points of a calibration are the test points with labels on the splits of the ground truth. A curve shows
+how often the likelier label is right, against its mean probability [Niculescu-Mizil & Caruana, ICML 2005].
 A few hundred test points measure calibration to some per cent, no better. The exact posterior need not be
 calibrated either. A second comparison has no such noise: the distance of the probabilities from the exact
 ones.
@@ -20,11 +18,11 @@ import numpy as np
 from papers.core import style
 from papers.core.statistics import share_interval
 from papers.qp.nearer.experiment import METHODS
-from papers.qp.nearer.pages import LABELS, LOOKS
-from papers.qp.nearer.tables import confidence, overconfidence
-from papers.qp.published import ROWS, is_counts
+from papers.qp.nearer.tables import LABELS, confidence, overconfidence
+from papers.qp.published import CLASSIFICATION, ROWS
+from papers.qp.truth.records import SPLIT
 from papers.qp.truth.tables import DECIDED, error_of_mean
-from tilted.corrections.marginals import SAMPLED
+from tilted.corrections.marginals import CHEAP, NEARLY_EXACT, SAMPLED
 
 if TYPE_CHECKING:
     from typing import Any
@@ -32,56 +30,43 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from papers.qp.truth.tables import Record
-
 EXACT, ERROR = "exact", "se"
 """Columns: the exact probability of a point's true label, and its Monte-Carlo standard error."""
 
-SHOWN = tuple(method for method in METHODS if method != SAMPLED)
+COMPARED = tuple(method for method in METHODS if method != SAMPLED)
 """Methods to compare; weighted draws are no approximation."""
 
-SPLIT = ["dataset", "seed", "fold"]
+KEYS = list(SPLIT)
 EDGES = np.array([0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995, 1.0])
 """Edges of the bins, by the probability of the likelier label."""
 
 PERCENT = 100.0
 
 
-def points(latents: pd.DataFrame, sampled: Sequence[Record]) -> pd.DataFrame:
+def label_probabilities(latents: pd.DataFrame, exact: pd.DataFrame) -> pd.DataFrame:
     """Return the true labels' probabilities at test points with approximations and an exact posterior.
 
     Parameters
     ----------
-    latents : pandas.DataFrame
-        `papers.qp.records.NEARER_LATENTS`.
-    sampled : sequence of dict
-        Records of `papers.qp.truth.records.read`.
+    latents, exact : pandas.DataFrame
+        `papers.qp.records.NEARER_LATENTS`, `papers.qp.truth.records.TRUTH_LATENTS`.
 
     Returns
     -------
     points : pandas.DataFrame
-        A row for each test point with a label: `SPLIT`, point, a column for each method, `EXACT`, `ERROR`.
+        A row for each test point with a label: split, point, a column for each method, `EXACT`, `ERROR`.
     """
-    import pandas as pd
-
-    exact = [
-        {
-            **{name: record[name] for name in SPLIT},
-            "point": k,
-            EXACT: np.exp(value),
-            ERROR: np.exp(value) * se,
-        }
-        for record in sampled
-        if not is_counts(record["dataset"])
-        for k, (value, se) in enumerate(
-            zip(record["truth"]["log_density"], record["truth"]["se_log_density"], strict=True)
-        )
-    ]
-    wide = latents.pivot(index=[*SPLIT, "point"], columns="method", values="log_density")
-    probabilities = np.exp(wide[[method for method in SHOWN if method in wide]]).reset_index()
-    return probabilities.merge(
-        pd.DataFrame(exact, columns=[*SPLIT, "point", EXACT, ERROR]), on=[*SPLIT, "point"]
+    exact = exact[(exact["part"] == "test") & exact["dataset"].isin(CLASSIFICATION)]
+    probability = np.exp(exact["log_density"])
+    exact = exact[[*KEYS, "point"]].assign(
+        **{EXACT: probability, ERROR: probability * exact["se_log_density"]}
     )
+    wide = latents.pivot(index=[*KEYS, "point"], columns="method", values="log_density")
+    probabilities = np.exp(wide[[method for method in COMPARED if method in wide]]).reset_index()
+    return probabilities.merge(exact, on=[*KEYS, "point"])
+
+
+# Calibration
 
 
 def _bin(sure: np.ndarray) -> np.ndarray:
@@ -116,40 +101,31 @@ def differences(table: pd.DataFrame, method: str) -> pd.DataFrame:
 
     sure = confidence(table[EXACT].to_numpy())
     likelier = np.where(table[EXACT] > 0.5, table[method], 1.0 - table[method])
-    frame = table[SPLIT].assign(sure=sure, gap=likelier - sure, noise=table[ERROR]).sort_values(SPLIT)
+    frame = table[KEYS].assign(sure=sure, gap=likelier - sure, noise=table[ERROR]).sort_values(KEYS)
     lines = []
     for _, here in frame.groupby(_bin(frame["sure"].to_numpy())):
-        noise = error_of_mean(here["noise"].to_numpy(), here.groupby(SPLIT).size().tolist())
+        noise = error_of_mean(here["noise"].to_numpy(), here.groupby(KEYS).size().tolist())
         lines.append((here["sure"].mean(), here["gap"].mean(), noise))
     return pd.DataFrame(lines, columns=["confidence", "bias", "noise"])
 
 
-# The figure
-
 EXACT_LABEL = "exact posterior (bars: 95 %, binomial)"
 EXACT_LOOK: dict[str, Any] = {"color": "black", "linewidth": 1.3, "zorder": 4, "label": EXACT_LABEL}
 DASHED: dict[str, Any] = {"color": style.GREY, "linestyle": (0, (5, 3)), "linewidth": 0.7, "zorder": 1}
-STEP = 0.12
+ROW_STEP = 0.12
 
 
-def figure(table: pd.DataFrame, path_stem: str | Path) -> None:
+def calibration(table: pd.DataFrame, path_stem: str | Path) -> None:
     """Draw calibration curves over all rows, over- and underconfidence by row, and differences from exact.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        `points`.
+        `label_probabilities`, not empty.
     path_stem : str or Path
         Path for `style.drawing`.
-
-    Raises
-    ------
-    ValueError
-        No points.
     """
-    if table.empty:
-        raise ValueError("nothing to draw: no labels with approximations and an exact posterior")
-    methods = [method for method in SHOWN if method in table]
+    methods = [method for method in COMPARED if method in table]
     with style.drawing(path_stem, (7.6, 4.1)) as drawing:
         panels = drawing.subplots(1, 3, width_ratios=(1.0, 0.9, 1.0))
         _curves(panels[0], table, methods)
@@ -189,7 +165,7 @@ def _rows(axes: Axes, table: pd.DataFrame, methods: Sequence[str]) -> None:
     for row, name in enumerate(names):
         here = table[table["dataset"] == name]
         for k, method in enumerate(methods):
-            off = (k - (len(methods) - 1) / 2) * STEP
+            off = (k - (len(methods) - 1) / 2) * ROW_STEP
             axes.plot(
                 PERCENT * overconfidence(here[method].to_numpy()), row + off, linestyle="", **_mark(method)
             )
@@ -223,3 +199,67 @@ def _differences(axes: Axes, table: pd.DataFrame, methods: Sequence[str]) -> Non
     axes.set(xlim=(0.49, 1.01), title="Against the exact posterior")
     axes.set_xlabel("exact probability of the likelier label")
     axes.set_ylabel("method $-$ exact, mean (%)")
+
+
+# Errors
+
+STEP = 0.105
+LOOKS: dict[str, Any] = {
+    "ep": (style.BLUE, "o"),
+    "qp": (style.ORANGE, "s"),
+    "vb": (style.GREEN, "^"),
+    "pep": (style.PURPLE, "D"),
+    "laplace": (style.SKY, "v"),
+    CHEAP: (style.GREY, "P"),
+    NEARLY_EXACT: ("black", "*"),
+    SAMPLED: ("black", "x"),
+}
+PANELS: dict[str, tuple[str, str, str]] = {
+    "Latent variances": ("variance_rms", "variance_noise", "rms of log(v / exact)"),
+    "Latent means": ("mean_rms", "mean_noise", "rms error (exact sd)"),
+    "Test log densities": ("density_error", "density_noise", "mean |error| (nats)"),
+    "Log evidence": ("evidence_error", "evidence_noise", "mean |error| (nats)"),
+}
+
+
+def errors(table: pd.DataFrame, path_stem: str | Path) -> None:
+    """Draw every method's errors against the exact posterior, by data set, on logarithmic axes.
+
+    Grey covers two Monte-Carlo standard errors of the exact numbers. Left is better.
+    """
+    rows = list(dict.fromkeys(table["row"]))
+    with style.drawing(path_stem, (7.6, 1.5 + 0.5 * len(rows))) as drawing:
+        panels = drawing.subplots(1, len(PANELS), sharey=True)
+        for axes, (title, (column, noise, label)) in zip(panels, PANELS.items(), strict=True):
+            _panel(axes, table, rows, column, noise)
+            axes.set_title(title)
+            axes.set_xlabel(label)
+        style.row_axis(panels, rows)
+        handles: list[Any] = [
+            style.line(linestyle="", marker=mark, color=colour, markersize=5, label=LABELS[method])
+            for method, (colour, mark) in LOOKS.items()
+        ]
+        handles.append(style.patch(color=style.LIGHT, label="within 2 Monte-Carlo standard errors"))
+        drawing.legend(handles=handles, loc="outside lower center", ncols=4)
+
+
+def _panel(axes: Axes, table: pd.DataFrame, rows: Sequence[str], column: str, noise: str) -> None:
+    smallest = min(table[column].min(), 2.0 * table[noise].min()) / 1.6
+    axes.set_xscale("log")
+    for line in table.itertuples(index=False):
+        row, (colour, mark) = rows.index(line.row), LOOKS[line.method]
+        if line.method == METHODS[0]:
+            reach = 2.0 * getattr(line, noise)
+            grey: dict[str, Any] = {"color": style.LIGHT, "linewidth": 0, "zorder": 1}
+            axes.barh(row, reach - smallest, left=smallest, height=1.0, **grey)
+        size = 6.5 if line.method == NEARLY_EXACT else 4.0
+        axes.plot(
+            getattr(line, column),
+            row + (METHODS.index(line.method) - len(METHODS) // 2) * STEP,
+            color=colour,
+            marker=mark,
+            markersize=size,
+            linestyle="",
+            zorder=3,
+        )
+    axes.set_xlim(left=smallest)

@@ -1,9 +1,9 @@
-"""Table 1 with hyperparameters learned by the corrected evidence, compared with EP's.
+"""Table 1's exact column, and Table 1 with hyperparameters learned by the corrected evidence.
 
-`papers.qp.nearer.pages` writes it.
-
-Only the objective differs. Splits, likelihood and search are the same, started at the hyperparameters of EP's
-column (methods ``corrected-evidence`` and ``corrected-evidence-exact`` of the protocol as-released).
+The exact column predicts at the hyperparameters of EP's column. Learning differs from EP's in the objective
+only: splits, likelihood and search are the same, started at the hyperparameters of EP's column (methods
+``corrected-evidence`` and ``corrected-evidence-exact`` of the protocol as-released). The sections are part of
+``qp_nearer.md``.
 """
 
 from __future__ import annotations
@@ -13,17 +13,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.core.grid import grid, number
+from papers.qp.fits import UNTRUSTED
 from papers.qp.lines import FAILED, OK, lengthscales
-from papers.qp.published import row_of, row_order
-from papers.qp.scored import UNTRUSTED
+from papers.qp.published import RELEASED_VB, row_of, row_order
 from papers.qp.table1.rows import FIELDS, seed_means
 from papers.qp.truth.experiment import PROTOCOL
 
 if TYPE_CHECKING:
     import pandas as pd
 
+EXACT = "exact"
+EXACT_LABELS = {"ep": "EP", "qp": "QP", RELEASED_VB: "VB as released", "vb": "VB", EXACT: "Exact"}
+EXACT_LEGEND = """\
+Table 1 under as-released on the seeds that all columns have, and what the exact posterior would say at the
+hyperparameters of EP's column: weighted draws of it; of counts, EP corrected until nearly exact. Mean ±
+standard deviation over seeds. VB has hyperparameters of its own. "EP - exact": how much of EP's score is EP's
+and not the model's. "Not trusted": folds on which some latent or the evidence could not be corrected, or too
+few draws were effective; their latents are EP's."""
+
 LEARNED = "corrected-evidence"
-PAIRS = {"EP": ("ep", LEARNED), "exact": ("exact", f"{LEARNED}-exact")}
+PAIRS = {"EP": ("ep", LEARNED), EXACT: (EXACT, f"{LEARNED}-exact")}
 """Predictor -> records at hyperparameters learned by EP's evidence, and by the corrected one."""
 
 LEGEND = """\
@@ -42,8 +51,46 @@ counts, the corrected one), mean ± standard error over seeds; "not trusted": fo
 could not be had there."""
 
 
-def section(fits: pd.DataFrame) -> list[str]:
-    """Return two sections: NTLL and test errors, and, with its heading, the learned hyperparameters."""
+def sections(fits: pd.DataFrame) -> list[str]:
+    """Return the sections: the exact column; scores by learned hyperparameters; what was learned."""
+    return [
+        *("## Table 1's exact column", "", *EXACT_LEGEND.splitlines(), "", *_exact_column(fits)),
+        *("## Learned by the corrected evidence", "", *_learned_columns(fits)),
+    ]
+
+
+def _exact_column(fits: pd.DataFrame) -> list[str]:
+    """Return grids of test errors and NTLL on the seeds that every column of a row has."""
+    selected = fits[(fits["protocol"] == PROTOCOL) & fits["method"].isin(EXACT_LABELS)]
+    rows = list(selected.loc[selected["method"] == EXACT, "dataset"].unique())
+    if not rows:
+        return ["Not run."]
+    seeds = seed_means(selected[selected["dataset"].isin(rows)])
+    lost = selected[(selected["method"] == EXACT) & (selected["outcome"] != "ok")].groupby("dataset").size()
+    lines: list[str] = []
+    for metric in reversed(FIELDS):
+        header = ["Data", "Seeds", *EXACT_LABELS.values(), "EP - exact", "QP - exact", "not trusted"]
+        cells = []
+        for dataset in rows:
+            wide = seeds[seeds["dataset"] == dataset].pivot(index="seed", columns="method", values=metric)
+            wide = wide.reindex(columns=list(EXACT_LABELS)).dropna(axis="columns", how="all").dropna()
+            values = [
+                number(wide[name].mean(), wide[name].std(ddof=0)) if name in wide else "-"
+                for name in EXACT_LABELS
+            ]
+            gaps = [_over_seeds(wide[name] - wide[EXACT], 2) for name in ("ep", "qp")]
+            total = int(((selected["dataset"] == dataset) & (selected["method"] == EXACT)).sum())
+            cells.append(
+                [row_of(dataset), str(len(wide)), *values, *gaps, f"{lost.get(dataset, 0)} of {total}"]
+            )
+        name = "Test error, 10^-2" if metric == "TE" else "NTLL, 10^-3 nats"
+        lines += [f"**{name}** (differences: mean ± standard error over seeds)", ""]
+        lines += [*_grid(header, cells), ""]
+    return lines
+
+
+def _learned_columns(fits: pd.DataFrame) -> list[str]:
+    """Return NTLL and test errors, and, with its heading, the learned hyperparameters."""
     selected = fits[fits["protocol"] == PROTOCOL]
     rows = row_order(selected.loc[selected["method"] == LEARNED, "dataset"])
     if not rows:
@@ -55,7 +102,7 @@ def section(fits: pd.DataFrame) -> list[str]:
     for metric in reversed(FIELDS):
         name = "Test error, 10^-2" if metric == "TE" else "NTLL, 10^-3 nats"
         cells = [
-            [_name(here), *_scores(here, "EP", metric), *_scores(here, "exact", metric)] for here in by_row
+            [_name(here), *_scores(here, "EP", metric), *_scores(here, EXACT, metric)] for here in by_row
         ]
         lines += [f"**{name}** (learned by: predicted by)", "", *_grid(header, cells), ""]
     header = ["Data", "Folds", "Variance moved", "Lengthscale moved", "Kept", "Not converged"]
@@ -89,7 +136,7 @@ def _scores(fits: pd.DataFrame, by: str, metric: str) -> list[str]:
     return [str(len(both)), *texts, _over_seeds(both[methods[0]] - both[methods[1]], 2)]
 
 
-def _beside(fits: pd.DataFrame, by: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _on_common_folds(fits: pd.DataFrame, by: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the fits of a pair on the folds on which both gave numbers."""
     fits = fits[fits["outcome"] != FAILED]
     pair = [fits[fits["method"] == name].set_index(["seed", "fold"]) for name in PAIRS[by]]
@@ -98,7 +145,7 @@ def _beside(fits: pd.DataFrame, by: str) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _learned(fits: pd.DataFrame) -> list[str]:
-    ep, learned = _beside(fits, "EP")
+    ep, learned = _on_common_folds(fits, "EP")
     variance = np.log(learned["variance"] / ep["variance"])
     scales = (np.array([lengthscales(text)[0] for text in side["lengthscale"]]) for side in (learned, ep))
     moved = (np.median(np.abs(change)) for change in (variance, np.subtract(*map(np.log, scales))))
@@ -114,7 +161,7 @@ def _learned(fits: pd.DataFrame) -> list[str]:
 
 
 def _evidence(fits: pd.DataFrame) -> list[str]:
-    ep, learned = _beside(fits, "exact")
+    ep, learned = _on_common_folds(fits, EXACT)
     if learned.empty:
         return ["-", "-"]
     rise = (learned["log_evidence"] - ep["log_evidence"]).groupby("seed").mean()
