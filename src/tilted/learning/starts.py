@@ -210,7 +210,7 @@ def promising(
     """Kernels of a grid about ``kernel`` at which EP's evidence is higher than beside them.
 
     The highest first, of those looked at before the ``deadline`` of ``time.monotonic()``. Evaluated roughly
-    on at most `PART` rows (`among_sorted`); ``kernel`` itself where no point has an evidence.
+    on about `PART` rows (`among_sorted`); ``kernel`` itself where no point has an evidence.
     """
     rows = among_sorted(y, PART)
     weights = None if weights is None else weights[rows] * min(1.0, LARGEST_WEIGHT / np.max(weights[rows]))
