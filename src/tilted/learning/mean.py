@@ -186,17 +186,9 @@ def best_level(problem: Regression, state: Collapsed) -> float:
     Parameters
     ----------
     problem : Regression
-        Without blocks.
     state : Collapsed
         Conditioned on any targets: pseudo-points and noise count.
-
-    Raises
-    ------
-    ValueError
-        For blocks of several data.
     """
-    if problem.blocks is not None:
-        raise ValueError("the best mean is for sparse regression without blocks")
     pseudo, X = state.pseudo, problem.X
     V = pseudo.root @ pseudo.cross(X)
     C = problem.noises(state.noise) + problem.shares * (
