@@ -203,9 +203,11 @@ class LatentFunctions(BaseEstimator):
         X = self._inputs(X)
         return [model.moments(X) for model in self.models_]
 
-    def _keep(self, models: Sequence[LatentModel], names: list[str], X: np.ndarray, **found: object) -> None:
+    def _keep(
+        self, models: Sequence[LatentModel], names: list[str], X: np.ndarray, **fitted_attributes: object
+    ) -> None:
         """Fitted attributes of the models, lists where there are several, and warnings, from ``fit``."""
-        self.__dict__.update(found)
+        self.__dict__.update(fitted_attributes)
         single = len(models) == 1
         notes = [shortcomings(model, sample_rows(X) if self._batched else X) for model in models]
         models = [

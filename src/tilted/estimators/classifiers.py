@@ -137,22 +137,22 @@ class Classifier(ScoreMixin, ClassifierMixin, LatentFunctions):
         if self._corrected:
             return self._corrected_log_proba(self._inputs(X))
         moments = self._moments(X)
-        likelihood, ones = self.models_[0].likelihood, np.ones(len(moments[0][0]))
+        likelihood, labels = self.models_[0].likelihood, np.ones(len(moments[0][0]))
         if len(moments) == 1:
             return np.stack(
-                [likelihood.log_predictive(sign * ones, *moments[0]) for sign in (-1.0, 1.0)], axis=1
+                [likelihood.log_predictive(sign * labels, *moments[0]) for sign in (-1.0, 1.0)], axis=1
             )
         each = np.stack(
-            [likelihood.log_predictive(ones, *pair) for pair in moments],
+            [likelihood.log_predictive(labels, *pair) for pair in moments],
             axis=1,
         )
         return each - logsumexp(each, axis=1, keepdims=True)
 
     def _corrected_log_proba(self, X: np.ndarray) -> np.ndarray:
         """Return log probabilities [N*, C] of the corrected densities, normalised after quadrature."""
-        signs, ones = ((-1.0, 1.0) if len(self.models_) == 1 else (1.0,)), np.ones(len(X))
+        signs, labels = ((-1.0, 1.0) if len(self.models_) == 1 else (1.0,)), np.ones(len(X))
         models = self.models_
-        log_probabilities = [model.log_predictive(X, [sign * ones for sign in signs]) for model in models]
+        log_probabilities = [model.log_predictive(X, [sign * labels for sign in signs]) for model in models]
         each = np.stack([log_p for of_model in log_probabilities for log_p in of_model], axis=1)
         return each - logsumexp(each, axis=1, keepdims=True)
 

@@ -146,14 +146,14 @@ def maximise(
         by_kernel = (slope + through_unit) * transform.slope(x[:-1]) if move_kernel else np.zeros(0)
         return Evaluation(value, np.append(by_kernel, by_c), Point(here, at, inference))
 
-    def again(best: Best[Point]) -> np.ndarray:
+    def restart(best: Best[Point]) -> np.ndarray:
         nonlocal starts
         if search.warm:
             starts = [best.at.result.inference.sites, *starts]
         return best.x
 
     x0 = np.append(transform.inverse(kernel.parameters()) if move_kernel else [], 0.0)
-    end = climb(evaluate, x0, search, again=again, deadline=problem.options.deadline)
+    end = climb(evaluate, x0, search, restart=restart, deadline=problem.options.deadline)
     notes = [end.message]
     if attempts.restarted:
         notes.append(f"{attempts.restarted} evaluations started again from the first sites")

@@ -176,7 +176,7 @@ def distance_from_origin(kernel: Kernel, X: np.ndarray) -> float:
     if is_stationary(kernel):
         return 0.0
     if isinstance(kernel, Pair):
-        return max(distance_from_origin(part, X) for part in (kernel.first, kernel.second))
+        return max(distance_from_origin(summand, X) for summand in (kernel.first, kernel.second))
     if isinstance(kernel, Around):
         return distance_from_origin(kernel.kernel, kernel._inner_inputs(X))
     spreads = X.std(axis=0)
