@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import warnings
 from dataclasses import fields
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from tilted.likelihoods.contract import (
     require_no_times,
     require_unmasked,
 )
+from tilted.numerics.chunks import in_chunks
 
 MOST_REPEATED = 10_000
 """Rows that integer weights may stand for where each is fitted as a row."""
@@ -129,7 +132,8 @@ def weighted_rows(
     """Rows [N', D], targets [N'] and weights [N'] of the rows that have one; None if all are 1.
 
     ValueError for negative weights, for such as are masked, not finite or too large (`require_moderate`), and
-    for fewer than ``least`` that are not zero. UserWarning for weights that sum to less.
+    for fewer than ``least`` that are not zero. UserWarning for weights that sum to less. OSError where a
+    memory-mapped ``X`` has rows without weight and the disk has no room for a temporary copy of the others.
     """
     if sample_weight is None:
         return X, y, None
@@ -141,7 +145,25 @@ def weighted_rows(
         warnings.warn(NORMALISED.format(total), UserWarning, stacklevel=3)
     if np.all(rows):
         return X, y, none_if_ones(weights)  # as they are: they may be on a disk
-    return X[rows], y[rows], none_if_ones(weights[rows])
+    return _select_rows(X, rows), y[rows], none_if_ones(weights[rows])
+
+
+def _select_rows(X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The ``rows`` [N] of ``X``; of a memory-mapped one, larger than memory perhaps, in a temporary file."""
+    if not _is_mapped(X):
+        return X[rows]
+    with TemporaryFile() as file:
+        for some in in_chunks(np.flatnonzero(rows)):
+            file.write(X[some].tobytes())
+        file.flush()
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return np.frombuffer(content, X.dtype).reshape(-1, X.shape[1])
+
+
+def _is_mapped(X: Any) -> bool:
+    while X is not None and not isinstance(X, mmap.mmap):  # of a copy there is none behind it
+        X = getattr(X, "base", None)
+    return X is not None
 
 
 def checked_weights(sample_weight: ArrayLike, X: ArrayLike) -> np.ndarray:

@@ -137,6 +137,15 @@ def test_rows_on_a_disk_are_not_read_into_memory(tmp_path):
     assert model.score(rows[:5000], y[:5000]) > 0.58  # without learning, 0.50 to 0.01
 
 
+def test_rows_on_a_disk_that_do_not_count_are_as_if_not_there(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    rows, counts = np.load(tmp_path / "X.npy", mmap_mode="r"), np.arange(N) % 3 > 0
+    model = SparseGPClassifier(batch_size=60, n_jobs=2, **KEPT)
+    there = model.fit(rows, LABELS, counts.astype(float)).predict_latent(NEW, True)
+    here = model.fit(X[counts], LABELS[counts]).predict_latent(NEW, True)
+    np.testing.assert_array_equal(there, here)
+
+
 def test_rows_may_come_later():
     """Nearly the posterior of all of them at once: sites of the first rows stay behind."""
     model = SparseGPClassifier(batch_size=300, **KEPT)
