@@ -19,7 +19,7 @@ except ImportError:  # not on this system
     fcntl = None  # type: ignore[assignment] # an absent module
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import IO, Any
 
 
 @contextlib.contextmanager
@@ -35,25 +35,15 @@ def locked(path: str | Path) -> Iterator[None]:
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is not a file")
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        handle = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT)
-    except OSError:  # a log that may only be read is no other's to write
-        yield
-        return
-    try:
+    with path.with_name(f".{path.name}.lock").open("a") as file:
         if fcntl is not None:
-            _lock(handle, path)
+            _lock(file, path)
         yield
-    finally:
-        if fcntl is not None:  # of a process that was forked meanwhile too
-            with contextlib.suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_UN)
-        os.close(handle)
 
 
-def _lock(handle: int, path: Path) -> None:
+def _lock(file: IO[str], path: Path) -> None:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise ValueError(f"another search is at work on {path}") from None
     except OSError:  # this file system has no locks
@@ -68,34 +58,15 @@ def read(path: str | Path) -> list[dict[str, Any]]:
     ValueError
         If a whole line is not JSON.
     """
-    path = Path(path)
+    path, lines = Path(path), []
     if not path.is_file():
         return []
-    *lines, tail = path.read_bytes().split(b"\n")
-    lines += [tail] if lines and _is_whole(tail) else []  # else what a kill left of a line
-    try:
-        return [json.loads(line) for line in lines]
-    except ValueError as error:
-        raise ValueError(
-            f"{path}: line {_first_wrong(lines)} is not JSON; this is no log of a search"
-        ) from error
-
-
-def _is_whole(line: bytes) -> bool:
-    """Return whether a line without its end is a complete JSON object."""
-    try:
-        return isinstance(json.loads(line), dict)
-    except ValueError:
-        return False
-
-
-def _first_wrong(lines: list[bytes]) -> int:
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
         try:
-            json.loads(line)
-        except ValueError:
-            return number
-    return len(lines)
+            lines.append(json.loads(line))
+        except ValueError as error:
+            raise ValueError(f"{path}: line {number} is not JSON; this is no log of a search") from error
+    return lines
 
 
 def begin(path: str | Path, first: dict[str, Any]) -> None:
@@ -117,11 +88,8 @@ def append(path: str | Path, line: dict[str, Any], new: bool = False) -> None:
     """
     with Path(path).open("a+b") if new else Path(path).open("r+b") as file:
         file.seek(0)
-        *lines, tail = file.read().split(b"\n")
-        complete = bool(lines) and _is_whole(tail)
-        if not complete:
-            file.truncate(file.tell() - len(tail))
-            file.seek(0, os.SEEK_END)
-        file.write(b"\n" * complete + _encoded(line))
+        file.truncate(file.read().rfind(b"\n") + 1)
+        file.seek(0, os.SEEK_END)
+        file.write(_encoded(line))
         file.flush()
         os.fsync(file.fileno())

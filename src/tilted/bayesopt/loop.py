@@ -128,8 +128,8 @@ def minimise(
     ------
     ValueError
         Bad bounds, numbers or rule; an observation that is not a finite number (the evaluations before it
-        are in the log); a log of another search, which one is at work on, from which lines are missing or
-        with numbers that none writes; a file that is no log.
+        are in the log); a log of another search, which one is at work on, or from which lines are missing;
+        a file that is no log.
     """
     low, high = check_bounds(bounds)
     require_whole("n_iter", n_iter, 1)
@@ -222,21 +222,8 @@ def _resume(log: str | Path | None, header: dict[str, Any]) -> list[Evaluation]:
         fits = len(evaluation.x) == len(header["bounds"]) and len(evaluation.values) == header["functions"]
         if not fits or evaluation.iteration != place - 2:
             raise ValueError(f"{log}: line {place} is not evaluation {place - 2} of this search")
-        if wrong := _unsound(evaluation, header["bounds"]):
-            raise ValueError(f"{log}: line {place} has {wrong}, which no search writes")
         done.append(evaluation)
     return done
-
-
-def _unsound(evaluation: Evaluation, bounds: Sequence[Sequence[float]]) -> str:
-    """Return the reason why no search can have written this evaluation of a log; empty if there is none."""
-    for x, (low, high) in zip(evaluation.x, bounds, strict=True):
-        if type(x) not in (int, float) or not low <= x <= high:
-            return f"{x!r} as a place"
-    for value in evaluation.values:
-        if value is not None and (type(value) not in (int, float) or not abs(value) <= LARGEST):
-            return f"{value!r} as a value"
-    return "" if any(value is not None for value in evaluation.values) else "no value"
 
 
 def _name(j: int) -> str:

@@ -161,20 +161,20 @@ def highest(
     box: np.ndarray,
     rng: np.random.Generator,
     candidates: int,
-    known: np.ndarray | None = None,
+    near: np.ndarray | None = None,
 ) -> tuple[np.ndarray, float]:
     """A maximum of ``value`` (places [n, D] -> [n]) in a box [D, 2]: random places, the best refined.
 
     Parameters
     ----------
-    known : array [n, D], optional
+    near : array [n, D], optional
         Places to look around.
     """
     low, high = box.T
     places = rng.uniform(low, high, (candidates, len(box)))
-    if known is not None:
-        around = known + AROUND * (high - low) * rng.standard_normal(known.shape)
-        places = np.vstack([places, np.clip(np.vstack([known, around]), low, high)])
+    if near is not None:
+        around = near + AROUND * (high - low) * rng.standard_normal(near.shape)
+        places = np.vstack([places, np.clip(np.vstack([near, around]), low, high)])
     values = value(places)
     ranked = np.argsort(-values)[:STARTS]
     best, top = places[ranked[0]], float(values[ranked[0]])

@@ -31,7 +31,7 @@ from scipy.linalg import lapack
 
 from tilted.corrections.evidence import second_order
 from tilted.corrections.expansion import expand
-from tilted.corrections.factors import others
+from tilted.corrections.factors import undetermined
 from tilted.gaussian import Sites, log_site_integral
 from tilted.likelihoods.contract import Shape
 from tilted.likelihoods.shape import shape_of
@@ -106,7 +106,7 @@ def evidences(base: Expansion, queries: Queries, f: np.ndarray) -> Conditioned:
 
 def _conditioned_priors(base: Expansion, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
     """Covariances [Q, N, N] given the queries, 0 where these determine a latent; free ones [Q, N]."""
-    free = others(base, queries)
+    free = undetermined(base, queries)
     assert isinstance(base.prior, Dense)
     root = queries.cross / np.sqrt(queries.prior_variance)[:, None]
     K = base.prior.K - root[:, :, None] * root[:, None, :]

@@ -42,7 +42,7 @@ def own_data(base: Expansion, queries: Queries) -> Own:
     """Data whose latents are linear functions of each query [Q, J]: EP's own at training latents."""
     state, y = base.inference.state, base.y
     slope = queries.cross / queries.prior_variance[:, None]
-    determined = ~others(base, queries)
+    determined = ~undetermined(base, queries)
     most = int(np.max(np.sum(determined, axis=1), initial=0))
     order = np.argsort(~determined, axis=1, kind="stable")[:, :most]
     there = np.take_along_axis(determined, order, axis=1)
@@ -51,7 +51,7 @@ def own_data(base: Expansion, queries: Queries) -> Own:
     return Own(there, y[order], offset, slope, state.sites.tau[order], state.sites.nu[order])
 
 
-def others(base: Expansion, queries: Queries) -> np.ndarray:
+def undetermined(base: Expansion, queries: Queries) -> np.ndarray:
     """Return which data [Q, N] are not determined by the query."""
     variance = base.prior_variance + base.prior.extra
     return variance - queries.cross**2 / queries.prior_variance[:, None] >= DETERMINED * variance
@@ -79,7 +79,7 @@ def _correcting(base: Expansion, queries: Queries) -> np.ndarray:
     rho *= base.retained
     cube = np.abs(rho * rho * rho)
     size = np.abs(shape.skewness) * cube + np.abs(shape.kurtosis * rho) * cube
-    return others(base, queries) & (size > SLIGHT * size.sum(axis=1, keepdims=True))
+    return undetermined(base, queries) & (size > SLIGHT * size.sum(axis=1, keepdims=True))
 
 
 def _log_factors_of(

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import wraps
-from threading import get_ident
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Self, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators import dense, diagnostics, validation
 from tilted.estimators.diagnostics import sample_rows, shortcomings
-from tilted.estimators.models import Call, LatentModel, Result, Settings
+from tilted.estimators.models import LatentModel, Settings
 from tilted.gaussian import gaussians, require_positive
 from tilted.inference.options import require_whole
 from tilted.inference.result import Status
@@ -66,16 +63,6 @@ def warn_unless_converged(status: Status, name: str, level: int) -> None:
     """ConvergenceWarning, ``level`` calls up, with the status' message unless it says converged."""
     if not status.converged:
         warnings.warn(f"{name}: {status.message}", ConvergenceWarning, stacklevel=level + 1)
-
-
-def on_snapshot(method: Callable[Concatenate[Any, Call], Result]) -> Callable[Concatenate[Any, Call], Result]:
-    """The method of an estimator as it is when it is called, though another thread may fit it meanwhile."""
-
-    @wraps(method)
-    def run(self: Any, /, *arguments: Call.args, **named: Call.kwargs) -> Result:
-        return method(copy(self), *arguments, **named)
-
-    return run
 
 
 class ScoreMixin:
@@ -185,13 +172,12 @@ class LatentFunctions(BaseEstimator):
         fitted = [name for name in vars(self) if name.endswith("_")]
         for name in sorted(fitted, key="models_".__ne__):  # first these: without them it is not fitted
             delattr(self, name)
-        self._thread = get_ident()
         validation.require_flags(self)
         checked = self._rows(X, y, ensure_min_samples=2, **how)
         diagnostics.warn_of_many(self, len(checked[0]))
         if self._batched:
             return checked
-        X, y = (np.array(each) for each in checked)  # the caller may fill theirs anew
+        X, y = (np.array(each) for each in checked)  # the caller may overwrite the originals
         return X, y
 
     @property
@@ -217,10 +203,11 @@ class LatentFunctions(BaseEstimator):
         X = self._inputs(X)
         return [model.moments(X) for model in self.models_]
 
-    def _keep(self, models: Sequence[LatentModel], names: list[str], X: np.ndarray, **found: object) -> None:
+    def _keep(
+        self, models: Sequence[LatentModel], names: list[str], X: np.ndarray, **fitted_attributes: object
+    ) -> None:
         """Fitted attributes of the models, lists where there are several, and warnings, from ``fit``."""
-        validation.require_single_fit(self.__dict__.pop("_thread", None) == get_ident())
-        self.__dict__.update(found)
+        self.__dict__.update(fitted_attributes)
         single = len(models) == 1
         notes = [shortcomings(model, sample_rows(X) if self._batched else X) for model in models]
         models = [
@@ -243,7 +230,6 @@ class LatentFunctions(BaseEstimator):
         for model, name in zip(models, names, strict=True):
             warn_unless_converged(model.status, name, 3)
 
-    @on_snapshot
     def predict_latent(
         self, X: ArrayLike, return_std: bool = False, return_cov: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -292,7 +278,6 @@ class LatentFunctions(BaseEstimator):
             return means, second
         return means, np.sqrt(second)
 
-    @on_snapshot
     def sample_latent(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draws of the latent function from its joint posterior at ``X``.
 
@@ -323,7 +308,6 @@ class LatentFunctions(BaseEstimator):
         draws = [gaussians(*each, n_samples, rng) for each in zip(means, covariances, strict=True)]
         return np.stack(draws, axis=1).reshape(shape)
 
-    @on_snapshot
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False
     ) -> float | tuple[float, np.ndarray]:
@@ -376,7 +360,7 @@ class LatentFunctions(BaseEstimator):
                 model.evidence(point, eval_gradient) for model, point in zip(models, points, strict=True)
             ]
         for _, _, status in evaluated:
-            warn_unless_converged(status, "log_marginal_likelihood", 3)
+            warn_unless_converged(status, "log_marginal_likelihood", 2)
         value = float(np.mean([evidence for evidence, _, _ in evaluated]))
         if not eval_gradient:
             return value

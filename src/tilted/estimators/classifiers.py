@@ -22,7 +22,6 @@ from tilted.estimators.base import (
     ScoreMixin,
     Seed,
     generator,
-    on_snapshot,
     parameters,
 )
 from tilted.estimators.models import LatentModel, choice
@@ -32,7 +31,6 @@ from tilted.estimators.validation import (
     none_if_ones,
     repeat_rows,
     require_present,
-    split_heavy_rows,
     weighted_rows,
 )
 from tilted.gaussian import gaussians
@@ -97,13 +95,8 @@ class Classifier(ScoreMixin, ClassifierMixin, LatentFunctions):
         classes, labels = self._encoded(targets, y)
         if len(classes) < 2:
             raise ValueError(f"a classifier needs at least 2 classes, got only one class, {classes[0]!s}")
-        inputs, labels, rows = self._merge_rows(inputs, labels, weights)
-        weights = self._with_class_weights(classes, labels, rows)
-        if weights is not None:
-            rows = np.ones(len(labels)) if rows is None else rows
-            inputs, labels, weights = split_heavy_rows(
-                inputs, labels, weights, np.maximum(rows, weights / rows)
-            )
+        inputs, labels, weights = self._merge_rows(inputs, labels, weights)
+        weights = self._with_class_weights(classes, labels, weights)
         kernel = start_kernel(self.kernel, inputs, self.ard, weights=weights)
         rng = generator(self.random_state)
         models, names = self._models(inputs, classes, labels, kernel, rng, weights)
@@ -139,28 +132,27 @@ class Classifier(ScoreMixin, ClassifierMixin, LatentFunctions):
         models = [fit_one(np.where(labels == c, 1.0, -1.0)) for c in positive]
         return models, [f"class {classes[c]!s} against the rest" for c in positive]
 
-    @on_snapshot
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
         if self._corrected:
             return self._corrected_log_proba(self._inputs(X))
         moments = self._moments(X)
-        likelihood, ones = self.models_[0].likelihood, np.ones(len(moments[0][0]))
+        likelihood, labels = self.models_[0].likelihood, np.ones(len(moments[0][0]))
         if len(moments) == 1:
             return np.stack(
-                [likelihood.log_predictive(sign * ones, *moments[0]) for sign in (-1.0, 1.0)], axis=1
+                [likelihood.log_predictive(sign * labels, *moments[0]) for sign in (-1.0, 1.0)], axis=1
             )
         each = np.stack(
-            [likelihood.log_predictive(ones, *pair) for pair in moments],
+            [likelihood.log_predictive(labels, *pair) for pair in moments],
             axis=1,
         )
         return each - logsumexp(each, axis=1, keepdims=True)
 
     def _corrected_log_proba(self, X: np.ndarray) -> np.ndarray:
         """Return log probabilities [N*, C] of the corrected densities, normalised after quadrature."""
-        signs, ones = ((-1.0, 1.0) if len(self.models_) == 1 else (1.0,)), np.ones(len(X))
+        signs, labels = ((-1.0, 1.0) if len(self.models_) == 1 else (1.0,)), np.ones(len(X))
         models = self.models_
-        log_probabilities = [model.log_predictive(X, [sign * ones for sign in signs]) for model in models]
+        log_probabilities = [model.log_predictive(X, [sign * labels for sign in signs]) for model in models]
         each = np.stack([log_p for of_model in log_probabilities for log_p in of_model], axis=1)
         return each - logsumexp(each, axis=1, keepdims=True)
 
@@ -179,7 +171,6 @@ class Classifier(ScoreMixin, ClassifierMixin, LatentFunctions):
         """
         return np.exp(self.predict_log_proba(X))
 
-    @on_snapshot
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The most probable of ``classes_`` [N*]; errors as `predict_proba`."""
         best = np.argmax(self.predict_log_proba(X), axis=1)
@@ -335,7 +326,6 @@ class GPClassifier(Classifier, DenseEstimator):
         each = self.multi_class == "joint-kernels"
         return [joint.fit_joint(X, labels, len(classes), kernel, settings, rng, each)], ["the fit"]
 
-    @on_snapshot
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
         check_is_fitted(self, "models_")
@@ -344,7 +334,6 @@ class GPClassifier(Classifier, DenseEstimator):
             return model.log_proba(self._inputs(X))
         return super().predict_log_proba(X)
 
-    @on_snapshot
     def sample_latent(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draws [N*, n_samples] at ``X`` [N*, D], for C > 2 classes [N*, C, n_samples], as of all estimators.
 

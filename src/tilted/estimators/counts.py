@@ -157,7 +157,8 @@ class SparseGPPoissonRegressor(SparseRegressor, CountRegressor):
     Parameters
     ----------
     inference : {"power-ep", "ep", "vb"}
-        Power EP of the given ``power``, of power 1, or its limit 0.
+        Power EP of the given ``power``, of power 1, or its limit 0. With an exponential link "vb" takes about
+        a tenth of the time; it predicts as well with few columns, slightly worse with eight.
     likelihood, kernel, mean : see `GPPoissonRegressor`
         The dispersion of a negative binomial is learned with the kernel, in batches from those rows.
     ard, n_pseudo, pseudo_inputs, move_pseudo_inputs, batch_size, n_jobs, verbose : see `SparseGPClassifier`

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from tilted.estimators.base import DenseEstimator, on_snapshot, parameters
+from tilted.estimators.base import DenseEstimator, parameters
 from tilted.estimators.classifiers import Classifier
 from tilted.estimators.validation import category_order
 from tilted.likelihoods.ordinal import Ordinal
@@ -133,7 +133,6 @@ class GPOrdinalClassifier(Classifier, DenseEstimator):
         """Thresholds [C - 1] as fitted."""
         return np.array(self.likelihood_.thresholds)
 
-    @on_snapshot
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
         ((m, v),) = self._moments(X)

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 NEEDS_BATCHES = "partial_fit needs batch_size: of the first rows at most so many determine the kernel"
 
-LATER = {"batch_size", "n_jobs", "verbose", "max_time", "random_state"}
-"""Parameters that may be others at a later `partial_fit`, which looks at no others."""
-
 UNSEEN = (
     "most of these rows have no correlation above 0.001 with a pseudo-input, which the first rows chose: "
     "predictions there are the prior's; shuffle rows, or fit anew"
@@ -62,16 +59,6 @@ class PseudoInputs(LatentFunctions):
     batch_size: int | None = None
     n_jobs: int | None = None
     verbose: bool = False
-
-    def _begin(self, X: ArrayLike, y: ArrayLike, **how: bool) -> tuple[np.ndarray, np.ndarray]:
-        checked = super()._begin(X, y, **how)
-        if self._batched:
-            self.fixed_parameters_ = self._fixed_parameters()
-        return checked
-
-    def _fixed_parameters(self) -> dict[str, Any]:
-        """Parameters that later rows cannot change."""
-        return {name: value for name, value in self.get_params(deep=False).items() if name not in LATER}
 
     @property
     def pseudo_inputs_(self) -> np.ndarray | list[np.ndarray]:
@@ -119,10 +106,6 @@ class PseudoInputs(LatentFunctions):
         if not all(isinstance(model, BatchedModel) for model in self.models_):
             raise ValueError(NOT_BATCHED)
         validation.require_flags(self)
-        then, now = self.fixed_parameters_, self._fixed_parameters()
-        if changed := [name for name in then if not validation.equal_values(then[name], now[name])]:
-            changes = ", ".join(f"{name}={now[name]!r}, was {then[name]!r}" for name in changed)
-            raise ValueError(f"partial_fit goes on as fitted, fit anew for other parameters: {changes}")
         if self.pseudo_inputs is None and (few := len(cast(Any, self.models_[0].Z))) < self.n_pseudo:
             warnings.warn(FEW.format(few, self.n_pseudo), UserWarning, stacklevel=3)
         inputs, targets = self._rows(X, y, reset=False, **how)
@@ -133,13 +116,11 @@ class PseudoInputs(LatentFunctions):
         self, X: np.ndarray, targets: Sequence[np.ndarray], weights: np.ndarray | None, names: list[str]
     ) -> Self:
         """The models with further rows; ``targets`` [N] of each."""
-        before = self.models_
         deadline = sparse.SparseSettings.of(self, 0.0, likelihood=self.models_[0].likelihood).timed().deadline
         models: list[LatentModel] = [
             cast(BatchedModel, model).more(X, y, weights, self._pass_settings(), deadline)
-            for model, y in zip(before, targets, strict=True)
+            for model, y in zip(self.models_, targets, strict=True)
         ]
-        validation.require_single_fit(self.models_ is before)
         unseen = [out_of_reach(model, sample_rows(X)) for model in models]
         models = [
             replace(cast(Any, model), status=with_notes(model.status, UNSEEN)) if each else model

@@ -20,7 +20,6 @@ from tilted.estimators.base import (
     ScoreMixin,
     Seed,
     generator,
-    on_snapshot,
     parameters,
 )
 from tilted.estimators.diagnostics import outlier_notes
@@ -188,7 +187,6 @@ class Regressor(ScoreMixin, RegressorMixin, LatentFunctions):
         """Targets [N] to be judged, as floats; ValueError for those outside the domain of the likelihood."""
         return likelihood.domain(targets)
 
-    @on_snapshot
     def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Expected targets under the posterior of f, and standard deviations of new ones, noise included.
 
@@ -230,10 +228,9 @@ class Regressor(ScoreMixin, RegressorMixin, LatentFunctions):
         if np.any(beyond) and not has_additive_noise(likelihood):
             spread = float(np.sqrt(np.max(v[beyond])))
             note = ABSURD.format(MOST, np.count_nonzero(beyond), len(beyond), spread)
-            warnings.warn(note, UserWarning, stacklevel=3)
+            warnings.warn(note, UserWarning, stacklevel=2)
         return (mean, np.sqrt(variance)) if return_std else mean
 
-    @on_snapshot
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Draws [N*, n_samples] of new targets at ``X`` [N*, D], noise included, of one function a column.
 
@@ -243,7 +240,6 @@ class Regressor(ScoreMixin, RegressorMixin, LatentFunctions):
         rng = generator(random_state)
         return cast(Any, self.likelihood_).draw(self.sample_latent(X, n_samples, rng), rng)
 
-    @on_snapshot
     def log_predictive(self, X: ArrayLike, y: ArrayLike) -> np.ndarray:
         """Log densities, or probabilities of counts, [N*] of ``y`` [N*], f integrated out.
 

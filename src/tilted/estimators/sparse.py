@@ -456,5 +456,5 @@ def corrected_evidence(
     assert isinstance(prior, Sparse)
     slope = prior.evidence_gradient(inference.state, inference.by_extra)[0]
     if evidence.trusted:
-        slope = slope + correction_gradient(lambda other: expand(problem, other, Z, inference.sites), kernel)
+        slope = slope + correction_gradient(lambda near: expand(problem, near, Z, inference.sites), kernel)
     return evidence.value, slope, status

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import warnings
-from collections.abc import Iterator, Mapping, Set
 from dataclasses import fields
 from tempfile import TemporaryFile
 from typing import Any
@@ -13,10 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from tilted.inference.rule import LARGEST_WEIGHT
 from tilted.learning.starts import require_moderate
 from tilted.likelihoods.contract import (
-    alike_as_floats,
     columns_of,
     names_of,
     require_no_times,
@@ -35,19 +32,14 @@ NORMALISED = (
 def require_numbers(values: Any, name: str) -> None:
     """ValueError for masked cells, texts, and times, of an array or a frame's column.
 
-    Also for columns of one name, and for whole numbers of which floats make fewer.
+    Also for columns of one name.
     """
     require_unmasked(values, name)
-    require_array(values, name)
     names_of(values)  # refuses two of one name
     for column, cells in columns_of(values):
         where = name if column is None else f"{name}, column {column!r},"
         require_no_times(cells, where)
         require_no_text(cells, where)
-        if alike_as_floats(cells):
-            raise ValueError(
-                f"{where} has whole numbers that are alike as floats: leave it out, or subtract one of them"
-            )
 
 
 def require_no_text(cells: np.ndarray, where: str) -> None:
@@ -69,17 +61,8 @@ def _is_number(text: str | bytes) -> bool:
     return True
 
 
-def require_array(values: object, name: str) -> None:
-    """ValueError for records, and for what has no rows in an order: dictionaries, sets, generators."""
-    if isinstance(values, Mapping | Set | Iterator) and not hasattr(values, "dtype"):
-        raise ValueError(f"{name} is a {type(values).__name__}: give an array, a list or a data frame")
-    if (type_ := getattr(values, "dtype", None)) is not None and getattr(type_, "kind", "") == "V":
-        raise ValueError(f"{name} has records ({type_}): give a column for each of their fields")
-
-
 def require_present(y: object) -> None:
     """ValueError with the row of the first missing cell: None, NaN, NaT or NA."""
-    require_array(y, "y")
     column = _column(y)
     cells = np.asarray(column, dtype=None if hasattr(column, "dtype") else object)
     if cells.ndim != 1:
@@ -90,11 +73,8 @@ def require_present(y: object) -> None:
 
 
 def validated(estimator: Any, X: object, *y: object, **how: Any) -> Any:
-    """Validate inputs and targets by scikit-learn; ValueError for integers beyond its floats."""
-    try:
-        return validate_data(estimator, X, *y, dtype=np.float64, **how)
-    except OverflowError as error:
-        raise ValueError(f"X or y has a number that is too large: {error}") from None
+    """Validate inputs and targets by scikit-learn."""
+    return validate_data(estimator, X, *y, dtype=np.float64, **how)
 
 
 def to_numpy(y: Any) -> Any:
@@ -130,24 +110,6 @@ def _missing(cell: object) -> bool:
     if same is True or np.ndim(same):
         return cell is None
     return not (isinstance(same, bool | np.bool_) and same)
-
-
-def equal_values(first: Any, second: Any) -> bool:
-    """Return whether two values of a parameter are equal, arrays too; uncomparable copies are."""
-    if first is second:
-        return True
-    if isinstance(first, np.ndarray | list) or isinstance(second, np.ndarray | list):
-        return np.array_equal(first, second)
-    plain: Any = object.__eq__
-    if type(first) is type(second) and type(first).__eq__ is plain:
-        return True
-    return bool(first == second)
-
-
-def require_single_fit(alone: bool) -> None:
-    """RuntimeError unless nobody else fitted the estimator meanwhile: two fits would be mixed."""
-    if not alone:
-        raise RuntimeError("another thread fitted this estimator meanwhile: give each thread its own (clone)")
 
 
 def require_flags(estimator: Any) -> None:
@@ -207,12 +169,7 @@ def _is_mapped(X: Any) -> bool:
 def checked_weights(sample_weight: ArrayLike, X: ArrayLike) -> np.ndarray:
     """Weights [N] of the rows of ``X``; ValueError as `weighted_rows`."""
     require_numbers(sample_weight, "sample_weight")
-    try:
-        weights: np.ndarray = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
-    except OverflowError as error:
-        raise ValueError(f"sample_weight has a number that is too large: {error}") from None
+    weights: np.ndarray = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not np.isfinite(weights).all():  # which scikit-learn does not ask under ``assume_finite``
         raise ValueError("sample_weight has a number that is not finite")
     require_moderate("sample_weight", weights)
@@ -225,8 +182,7 @@ def merge_rows(
     """Merge equal rows [N, D] with equal targets [N] into one row, of their weights' sum.
 
     In an order of their own, so that weights, repetitions and their order make no difference, not even by
-    rounding. As they are without weights and repetitions, and where fewer than 2 rows would be left. Rows
-    that come more than a million times are in several, each of a weight that a model takes.
+    rounding. As they are without weights and repetitions, and where fewer than 2 rows would be left.
     """
     order = np.lexsort((y, *X.T))
     inputs, targets = X[order], y[order]
@@ -234,20 +190,7 @@ def merge_rows(
     if np.sum(new) < 2 or (weights is None and np.all(new)):
         return X, y, weights
     each = np.ones(len(y)) if weights is None else weights[order]
-    sums, largest = (of.reduceat(each, np.flatnonzero(new)) for of in (np.add, np.maximum))
-    inputs, targets, sums = split_heavy_rows(inputs[new], targets[new], sums, largest)
-    return inputs, targets, none_if_ones(sums)
-
-
-def split_heavy_rows(
-    X: np.ndarray, y: np.ndarray, weights: np.ndarray, largest: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Split rows whose summed weight is too large for a model, unless an original one (``largest``) was."""
-    heavy = (weights > LARGEST_WEIGHT) & (largest <= LARGEST_WEIGHT)
-    counts = np.where(heavy, np.ceil(weights / LARGEST_WEIGHT), 1).astype(int)
-    if not np.any(heavy):
-        return X, y, weights
-    return np.repeat(X, counts, axis=0), np.repeat(y, counts), np.repeat(weights / counts, counts)
+    return inputs[new], targets[new], none_if_ones(np.add.reduceat(each, np.flatnonzero(new)))
 
 
 def none_if_ones(weights: np.ndarray) -> np.ndarray | None:

@@ -102,7 +102,7 @@ class _Sums:
     first: np.ndarray
     second: np.ndarray
     log_density: np.ndarray
-    kept: np.ndarray
+    draws: np.ndarray
     count: int = 0
 
 
@@ -155,16 +155,16 @@ def sample(
             iterate(rng, reference, walkers, moves)
         values = _record(sums, reference, conditional, labels, walkers.D)
         if (t + 1) % stride == 0:
-            sums.kept[:, :, t // stride] = values
+            sums.draws[:, :, t // stride] = values
     evaluations = (walkers.evaluations - began) / (D.size * recorded * length.thin)
     return _summary(sums, reference, conditional, walkers, evaluations)
 
 
-def _empty(D: np.ndarray, conditional: Conditional | None, kept: int) -> _Sums:
+def _empty(D: np.ndarray, conditional: Conditional | None, number: int) -> _Sums:
     n, chains = D.shape
     unobserved = 0 if conditional is None else len(conditional.variance)
     zeros = np.zeros((n + unobserved, chains))
-    draws = np.empty((n + unobserved, chains, kept), dtype=np.float32)
+    draws = np.empty((n + unobserved, chains, number), dtype=np.float32)
     return _Sums(zeros, zeros.copy(), np.full((unobserved, chains), -np.inf), draws)
 
 
@@ -205,7 +205,7 @@ def _summary(
     evaluations: float,
 ) -> Sample:
     n = len(reference.mean)
-    r_hat, bulk = diagnostics.split_r_hat(sums.kept), diagnostics.bulk_size(sums.kept)
+    r_hat, bulk = diagnostics.split_r_hat(sums.draws), diagnostics.bulk_size(sums.draws)
     first, second = sums.first / sums.count, sums.second / sums.count
     latents = _moments(first[:n], second[:n], reference.mean, 0.0, r_hat[:n], bulk[:n])
     unobserved = log_density = se = None

@@ -188,9 +188,9 @@ def _update(
     return Update(at.sites, log_terms, np.where(at.usable, by_extra, 0.0), skipped)
 
 
-def _sites(*asked: Any) -> Sites:
+def _sites(*arguments: Any) -> Sites:
     """The new sites alone; of what `_answer` takes."""
-    return _answer(*asked).sites
+    return _answer(*arguments).sites
 
 
 def of_sites(power: float | np.ndarray, y: np.ndarray) -> float | np.ndarray:

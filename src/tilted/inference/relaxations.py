@@ -156,11 +156,11 @@ class _Cavities:
             costs = self.cost(self._steps(trial))
             at = np.clip(np.argmin(costs, axis=1), 1, POINTS - 2)
             centre, width = trial[rows, at], 2.0 * width / (POINTS - 1)
-        left, middle, right = costs[rows, at - 1], costs[rows, at], costs[rows, at + 1]
+        before, middle, after = costs[rows, at - 1], costs[rows, at], costs[rows, at + 1]
         with np.errstate(invalid="ignore"):  # infinite costs beside each other have no curve
-            bend = left - 2.0 * middle + right
+            bend = before - 2.0 * middle + after
             curved = np.isfinite(bend) & (bend > 0)
-            slope = np.where(curved, left - right, 0.0)
+            slope = np.where(curved, before - after, 0.0)
         vertex = np.clip(0.5 * slope / np.where(curved, bend, 1.0), -1.0, 1.0)
         lowest = middle - 0.25 * slope * vertex
         b = self._steps((centre + width * vertex)[:, None])[:, 0]

@@ -262,12 +262,12 @@ def maximise(
         slope = gradient * transform.slope(x)
         return Evaluation(value, slope, (at, inference), inference.status.converged)
 
-    def again(best: Best[tuple[Kernel, Inference[DenseState]]]) -> np.ndarray:
+    def restart(best: Best[tuple[Kernel, Inference[DenseState]]]) -> np.ndarray:
         return transform.inverse(best.at.result[0].parameters())  # off ``best.x`` by rounding
 
     x0, bounds = transform.inverse(first), transform.inverse(lowest)
     try:
-        end = climb(evaluate, x0, search, bounds, again, same=GAIN, deadline=problem.options.deadline)
+        end = climb(evaluate, x0, search, bounds, restart, same=GAIN, deadline=problem.options.deadline)
     except _Abandoned as error:
         status = _status(prepared, kernel, error.inference, trace, False, f"search abandoned: {error}")
         return Tuned(problem, kernel, error.inference, status)

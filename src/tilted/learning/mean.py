@@ -146,14 +146,14 @@ def maximise(
         by_kernel = (slope + through_unit) * transform.slope(x[:-1]) if move_kernel else np.zeros(0)
         return Evaluation(value, np.append(by_kernel, by_c), Point(here, at, inference))
 
-    def again(best: Best[Point]) -> np.ndarray:
+    def restart(best: Best[Point]) -> np.ndarray:
         nonlocal starts
         if search.warm:
             starts = [best.at.result.inference.sites, *starts]
         return best.x
 
     x0 = np.append(transform.inverse(kernel.parameters()) if move_kernel else [], 0.0)
-    end = climb(evaluate, x0, search, again=again, deadline=problem.options.deadline)
+    end = climb(evaluate, x0, search, restart=restart, deadline=problem.options.deadline)
     notes = [end.message]
     if attempts.restarted:
         notes.append(f"{attempts.restarted} evaluations started again from the first sites")
@@ -186,17 +186,9 @@ def best_level(problem: Regression, state: Collapsed) -> float:
     Parameters
     ----------
     problem : Regression
-        Without blocks.
     state : Collapsed
         Conditioned on any targets: pseudo-points and noise count.
-
-    Raises
-    ------
-    ValueError
-        For blocks of several data.
     """
-    if problem.blocks is not None:
-        raise ValueError("the best mean is for sparse regression without blocks")
     pseudo, X = state.pseudo, problem.X
     V = pseudo.root @ pseudo.cross(X)
     C = problem.noises(state.noise) + problem.shares * (

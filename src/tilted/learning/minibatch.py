@@ -277,7 +277,7 @@ def _gradient(
     S = now.factor.T @ now.factor
     tau, nu = now.sites.tau[rows], now.sites.nu[rows]
     at = X, Kuf, V, S @ now.shift, S, nu - tau * means, tau, by_extra, scale
-    by_parameters, by_Z, _ = now.pseudo.evidence_gradient(*at)
+    by_parameters, by_Z = now.pseudo.evidence_gradient(*at)
     return np.concatenate([by_parameters * now.pseudo.kernel.parameters(), by_Z.ravel()])
 
 
@@ -292,7 +292,7 @@ def _adam(now: Trained, gradient: np.ndarray, rate: float) -> Trained:
         with np.errstate(over="ignore"):
             moved = kernel.with_parameters(kernel.parameters() * np.exp(change[:P]))
         Z = now.pseudo.Z + change[P:].reshape(now.pseudo.Z.shape)
-        pseudo = PseudoPoints.build(moved, Z, now.pseudo.relative_jitter, now.pseudo.features)
+        pseudo = PseudoPoints.build(moved, Z, now.pseudo.relative_jitter)
     except (ArithmeticError, ValueError):
         return replace(now, refused=now.refused + 1)
     return replace(now, pseudo=pseudo, moments=np.stack([first, second]), moved=t)

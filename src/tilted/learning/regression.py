@@ -86,7 +86,7 @@ def maximise(
     """
     check_noise(noise)
     search, note = search or Search(), ""
-    if isinstance(problem, Regression) and problem.blocks is None:
+    if isinstance(problem, Regression):
         full_problem, start = problem, (kernel, Z, noise)
 
         def value(fitted: Fitted | None) -> float:

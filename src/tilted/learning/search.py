@@ -220,7 +220,7 @@ def climb(
     x0: np.ndarray,
     search: Search,
     lowest: float | np.ndarray | None = None,
-    again: Callable[[Best[ResultT]], np.ndarray] = lambda best: best.x,
+    restart: Callable[[Best[ResultT]], np.ndarray] = lambda best: best.x,
     same: float = SAME,
     deadline: float = np.inf,
     patience: float = np.inf,
@@ -238,7 +238,7 @@ def climb(
     lowest : float or array [n], optional
         Lower bound of every coordinate, -inf for none; an upper one would change L-BFGS-B's first step. To
         BFGS, which has no bounds, it is a wall.
-    again : callable
+    restart : callable
         The best evaluation -> where another round starts.
     same : float
         Relative difference of two values up to which the search counts as ended at its best.
@@ -258,7 +258,7 @@ def climb(
     for _ in range(search.rounds):
         before = path.best
         try:
-            outcome = _minimised(path.objective, x0 if before is None else again(before), search, lowest)
+            outcome = _minimised(path.objective, x0 if before is None else restart(before), search, lowest)
         except Ended as end:
             evaluations = path.evaluations
             ended, ending = False, str(end)

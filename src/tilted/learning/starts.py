@@ -176,7 +176,7 @@ def distance_from_origin(kernel: Kernel, X: np.ndarray) -> float:
     if is_stationary(kernel):
         return 0.0
     if isinstance(kernel, Pair):
-        return max(distance_from_origin(part, X) for part in (kernel.first, kernel.second))
+        return max(distance_from_origin(summand, X) for summand in (kernel.first, kernel.second))
     if isinstance(kernel, Around):
         return distance_from_origin(kernel.kernel, kernel._inner_inputs(X))
     spreads = X.std(axis=0)
@@ -210,7 +210,7 @@ def promising(
     """Kernels of a grid about ``kernel`` at which EP's evidence is higher than beside them.
 
     The highest first, of those looked at before the ``deadline`` of ``time.monotonic()``. Evaluated roughly
-    on at most `PART` rows (`among_sorted`); ``kernel`` itself where no point has an evidence.
+    on about `PART` rows (`among_sorted`); ``kernel`` itself where no point has an evidence.
     """
     rows = among_sorted(y, PART)
     weights = None if weights is None else weights[rows] * min(1.0, LARGEST_WEIGHT / np.max(weights[rows]))

@@ -179,38 +179,13 @@ def require_names(X: object, names: tuple[str, ...] | None) -> None:
         )
 
 
-WHOLE = 2**53
-"""Beyond it floats are further apart than whole numbers."""
-
-
-def alike_as_floats(values: np.typing.ArrayLike) -> bool:
-    """Return whether different integers beyond `WHOLE` are one float, in a column [N] or matrix [N, D]."""
-    try:
-        integers = np.asarray(values)
-    except ValueError:  # of rows of several lengths, which scikit-learn refuses
-        return False
-    if integers.dtype.kind not in "iuO" or integers.ndim == 0 or not integers.size:
-        return False
-    if integers.dtype.kind != "O" and max(int(integers.max()), -int(integers.min())) <= WHOLE:
-        return False
-    for each in integers.reshape(len(integers), -1).T:
-        large = {int(x) for x in each.tolist() if isinstance(x, int | np.integer) and abs(int(x)) > WHOLE}
-        try:
-            if len(set(map(float, large))) < len(large):
-                return True
-        except OverflowError:  # no float at all, which is said where they are taken
-            return False
-    return False
-
-
 def as_floats(values: np.typing.ArrayLike, name: str) -> np.ndarray:
     """``values`` as an array of floats.
 
     Raises
     ------
     ValueError
-        If they are not numeric, times, complex, of unequal lengths, or masked, and for whole ones
-        `alike_as_floats`.
+        If they are not numeric, times, complex, of unequal lengths, or masked.
     """
     require_unmasked(values, name)
     for _, cells in columns_of(values):
@@ -219,8 +194,6 @@ def as_floats(values: np.typing.ArrayLike, name: str) -> np.ndarray:
         values = np.asarray(values)
         if np.iscomplexobj(values):
             raise ValueError("complex values")
-        if alike_as_floats(values):
-            raise ValueError("it has whole numbers that are alike as floats")
         return values.astype(float)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be numeric: {error}") from None

@@ -183,8 +183,8 @@ class NegativeBinomial(OneParameter, Counts):
     def slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """y - (y + r) s and -(y + r) s (1 - s) with s = e^f / (r + e^f), broadcast."""
         r, u = 1.0 / self.dispersion, f + np.log(self.dispersion)
-        right, left = expit(u), expit(-u)
-        return y * left - r * right, -(y + r) * right * left
+        sigma, complement = expit(u), expit(-u)
+        return y * complement - r * sigma, -(y + r) * sigma * complement
 
     def expected_log(
         self, y: np.ndarray, m: np.ndarray, v: np.ndarray

@@ -71,10 +71,10 @@ class LaplaceNoise(Reals, OneParameter, FromTilted):
         above, below = _log_side(a, r, v, scale), _log_side(b, -r, v, scale)
         both = np.logaddexp(above, below)
         up, down = np.exp(above - both), np.exp(below - both)
-        (right, Ha), (left, Hb) = _truncated(a, sd), _truncated(b, sd)
+        (above_y, Ha), (below_y, Hb) = _truncated(a, sd), _truncated(b, sd)
         inner = up * Ha + down * Hb
-        offset = up * right - down * left
-        variance = v * inner + up * down * (right + left) ** 2
+        offset = up * above_y - down * below_y
+        variance = v * inner + up * down * (above_y + below_y) ** 2
         kink = np.exp(-0.5 * r**2 / v - LOG_SQRT_2PI - both) / sd
         d2 = 4.0 * up * down / scale**2 - 2.0 * kink / scale
         changed = np.abs(variance - v) > LOSS * v

@@ -100,8 +100,9 @@ class Logit(Labels):
         out = np.empty((3, len(mu)))
         for rows, nodes in _groups(mu, sd):
             u, _, w = nodes(mu[rows], sd[rows])
-            left, right = expit(-u), expit(u)
-            out[:, rows] = [_mean(w, value) for value in (log_expit(u), left, -0.5 * left * right)]
+            complement, sigma = expit(-u), expit(u)
+            values = log_expit(u), complement, -0.5 * complement * sigma
+            out[:, rows] = [_mean(w, value) for value in values]
         return out[0], y * out[1], out[2]
 
     def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -122,11 +123,11 @@ def _moments(mu: np.ndarray, v: np.ndarray, power: np.ndarray) -> np.ndarray:
     for rows, nodes in _groups(c, sd):
         at, p, var = c[rows, None], power[rows, None], v[rows]
         u, t, w = nodes(c[rows], sd[rows])
-        log_sigma, left, right = log_expit(u), expit(-u), expit(u)
+        log_sigma, complement, sigma = log_expit(u), expit(-u), expit(u)
         q, z = _weights(w, t, p * (log_sigma - log_expit(at)), delta[rows] / var)
-        steps = np.where(at < 0, right, left)  # the smaller: g' = p left = p (1 - right)
+        steps = np.where(at < 0, sigma, complement)  # the smaller: g' = p (1 - sigma)
         spread = steps - _mean(q, steps)[:, None]
-        d2 = _mean(q, (p * spread) ** 2 - p * left * right)
+        d2 = _mean(q, (p * spread) ** 2 - p * complement * sigma)
         offset = _mean(q, t)
         variance = _mean(q, (t - offset[:, None]) ** 2)
         narrowed = variance < (1.0 - LOSS) * var
@@ -134,7 +135,7 @@ def _moments(mu: np.ndarray, v: np.ndarray, power: np.ndarray) -> np.ndarray:
         at_mode = power[rows] * log_expit(c[rows]) - delta[rows] ** 2 / (2.0 * var)
         out[:, rows] = (
             at_mode + np.log(z),
-            _mean(q, p * left),
+            _mean(q, p * complement),
             d2,
             delta[rows] + offset,
             variance,
@@ -165,14 +166,14 @@ def _shape(mu: np.ndarray, v: np.ndarray) -> np.ndarray:
     for rows, nodes in _groups(c, sd):
         at, var = c[rows, None], v[rows]
         u, t, w = nodes(c[rows], sd[rows])
-        left, right = expit(-u), expit(u)
+        complement, sigma = expit(-u), expit(u)
         q, _ = _weights(w, t, log_expit(u) - log_expit(at), delta[rows] / var)
         centred = t - _mean(q, t)[:, None]
         variance = _mean(q, centred**2)
         third, fourth = _mean(q, centred**3), _mean(q, centred**4) - 3.0 * variance**2
-        g1 = np.where(at < 0, right, left)  # up to sign and a constant the slope, whichever is the smaller
+        g1 = np.where(at < 0, sigma, complement)  # up to sign and a constant the slope, the smaller one
         a = np.where(at < 0, -1.0, 1.0) * (g1 - _mean(q, g1)[:, None])
-        g2, skew = -left * right, right - left
+        g2, skew = -complement * sigma, sigma - complement
         g3 = -g2 * skew
         b, g4 = g2 - _mean(q, g2)[:, None], g2 * (1.0 + 6.0 * g2)
         squared = _mean(q, a * a)
@@ -199,8 +200,8 @@ def _shift(mu: np.ndarray, a: np.ndarray) -> np.ndarray:
     start = np.where(beyond, -(mu + a), mu)
     s = wrightomega(np.log(0.5 * a) - start)
     for _ in range(NEWTON):
-        right, left = expit(start + s), expit(-start - s)
-        s = s - (s - a * left) / (1.0 + a * left * right)
+        sigma, complement = expit(start + s), expit(-start - s)
+        s = s - (s - a * complement) / (1.0 + a * complement * sigma)
     return np.where(beyond, a - s, s)
 
 

@@ -20,9 +20,18 @@ def some_rows(n: int, most: int) -> np.ndarray:
 
 
 def among_sorted(y: np.ndarray, most: int) -> np.ndarray:
-    """Numbers of at most ``most`` rows, evenly spaced among sorted targets [N], equal ones by one chance."""
+    """Numbers of about ``most`` rows, evenly spaced among sorted targets [N], equal ones by one chance.
+
+    Of two labels the rarer one has ten rows among these, or all of its rows.
+    """
     order = np.random.default_rng(0).permutation(len(y))
-    return order[np.argsort(y[order], kind="stable")][:: -(-len(y) // most)]
+    order = order[np.argsort(y[order], kind="stable")]
+    rows = order[:: -(-len(y) // most)]
+    labels, counts = np.unique(y, return_counts=True)
+    if len(labels) == 2:
+        rarer = order[y[order] == labels[np.argmin(counts)]][:LEAST]
+        rows = rows if np.sum(y[rows] == y[rarer[0]]) >= len(rarer) else np.union1d(rows, rarer)
+    return rows
 
 
 def by_class(order: np.ndarray, labels: np.ndarray | None, most: int) -> np.ndarray:

@@ -103,8 +103,8 @@ class Panels:
 def integrate(density: TiltedDensity) -> Panels:
     """Evaluate a density on its panels and normalise it."""
     x, w, _ = gauss_legendre()
-    left, right = density.edges[:, :-1], density.edges[:, 1:]
-    half, centre = 0.5 * (right - left), 0.5 * (right + left)
+    low, high = density.edges[:, :-1], density.edges[:, 1:]
+    half, centre = 0.5 * (high - low), 0.5 * (high + low)
     offsets = centre[..., None] + half[..., None] * x
     n = len(offsets)
     log_q = density.log_density(offsets.reshape(n, -1)).reshape(offsets.shape)

@@ -2,12 +2,11 @@
 
 With Gaussian noise the fixed point of Power EP is known: the evidence it maximises is
 
-    log N(y; 0, Q + C) - sum_b (1 - alpha_b) / (2 alpha_b) log det(I + alpha_b D_b / noise),
+    log N(y; 0, Q + C) - sum_n (1 - alpha_n) / (2 alpha_n) log(1 + alpha_n D_n / noise),
 
-Q = Kfu Kuu^-1 Kuf, D = K - Q, C block diagonal with the blocks noise I + alpha_b D_b (the paper's section 3.7
-prints the second term with the wrong sign and without the determinant). Blocks of one datum and alpha = 1 are
-FITC; alpha = 0 is the limit, the variational bound (VFE), where the sum is tr D / (2 noise); larger blocks
-are PITC and what lies between. Everything costs O(N M^2) time and O(N M) memory, plus the blocks.
+Q = Kfu Kuu^-1 Kuf, D = diag(K - Q), C = noise I + alpha D (the paper's section 3.7 prints the second term
+with the wrong sign). alpha = 1 is FITC; alpha = 0 is the limit, the variational bound (VFE), where the sum is
+tr D / (2 noise). Everything costs O(N M^2) time and O(N M) memory.
 """
 
 from __future__ import annotations
@@ -19,16 +18,13 @@ import numpy as np
 from scipy.linalg.blas import dger, dsyrk
 
 from tilted.numerics import linalg
-from tilted.posteriors.conditional import Blocks, Diagonal
-from tilted.posteriors.features import Points, Windows
 from tilted.posteriors.pseudo import PseudoPoints, check_jitter
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
 
-    Parts = tuple[np.ndarray, np.ndarray, np.ndarray, Diagonal | Blocks, np.ndarray]
-
 SMALLEST_NOISE = 1e-100
+LOST = 1e-7  # of the noise: how far rounding may take K - Q below zero
 
 
 @dataclass(frozen=True)
@@ -41,13 +37,9 @@ class Regression:
     y : array [N]
         With zero prior mean.
     alpha : float or array
-        Power in [0, 1]: one for all, or one a datum (with ``blocks``: one a block).
-    blocks : tuple of arrays of indices, optional
-        A partition of the data; every datum for itself by default.
+        Power in [0, 1]: one for all, or one a datum.
     jitter : float
         Added to the diagonal of Kuu, in units of its mean; part of the model.
-    features : Points or Windows
-        What the pseudo-points see of f.
     weights : array [N], optional
         Powers w of the data's likelihood factors, whole ones as good as repeated rows. N(y; f, noise)^w is
         N(y; f, noise / w) times a constant, and the power of Power EP is that of its `shares`.
@@ -55,42 +47,30 @@ class Regression:
     Raises
     ------
     ValueError
-        For weights that are not positive or of blocks, a power outside [0, 1], shapes that do not fit, or
-        blocks that are no partition.
+        For weights that are not positive, a power outside [0, 1], and shapes that do not fit.
     """
 
     X: np.ndarray
     y: np.ndarray
     alpha: float | np.ndarray = 1.0
-    blocks: tuple[np.ndarray, ...] | None = None
     jitter: float = 0.0
-    features: Points | Windows = Points()
     weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         n = len(self.y)
         check_data(self.X, self.y)
-        count = n if self.blocks is None else len(self.blocks)
         alpha = np.asarray(self.alpha, dtype=float)
-        if alpha.ndim > 1 or (alpha.ndim == 1 and len(alpha) != count):
-            raise ValueError(f"alpha is one number or one for each of {count} parts, got shape {alpha.shape}")
+        if alpha.shape not in ((), (n,)):
+            raise ValueError(f"alpha is one number or one for each of {n} data, got shape {alpha.shape}")
         if not np.all((alpha >= 0) & (alpha <= 1)):
             raise ValueError("powers lie between 0 (variational) and 1 (EP)")
-        if self.blocks is not None:
-            if not all(np.size(b) for b in self.blocks) or not self.blocks:
-                raise ValueError("a block without data")
-            indices = np.concatenate([np.asarray(b, dtype=int) for b in self.blocks])
-            if not np.array_equal(np.sort(indices), np.arange(n)):
-                raise ValueError("blocks must contain every datum exactly once")
         check_jitter(self.jitter)
-        if self.weights is not None and not (
-            self.blocks is None and np.shape(self.weights) == (n,) and np.all(self.weights > 0)
-        ):
-            raise ValueError("weights are positive, one a datum, and there are none of blocks")
-        object.__setattr__(self, "alpha", np.broadcast_to(alpha, count))
+        if self.weights is not None and not (np.shape(self.weights) == (n,) and np.all(self.weights > 0)):
+            raise ValueError("weights are positive, one a datum")
+        object.__setattr__(self, "alpha", np.broadcast_to(alpha, n))
 
     def of_rows(self, rows: np.ndarray) -> Self:
-        """Return the problem of some rows, where there are no blocks."""
+        """Return the problem of some rows."""
         alpha = np.asarray(self.alpha)[rows]
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, X=self.X[rows], y=self.y[rows], alpha=alpha, weights=weights)
@@ -133,13 +113,11 @@ def check_noise(noise: float) -> None:
 
 @dataclass(frozen=True)
 class Gradient:
-    """Derivatives of the energy in the kernel's parameters [P], the noise, the pseudo-inputs [M, D] and the
-    features' widths."""
+    """Derivatives of the energy in the kernel's parameters [P], the noise and the pseudo-inputs [M, D]."""
 
     kernel: np.ndarray
     noise: float
     Z: np.ndarray
-    width: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -188,6 +166,59 @@ class Collapsed:
         return self.pseudo.predict(self.factor, self.projected, Xs)
 
 
+class Diagonal:
+    """C = noise / weights + alpha D, with D = diag(K - Q); arrays [N]."""
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        alpha: np.ndarray,
+        kernel: Kernel,
+        V: np.ndarray,
+        noise: float,
+        weights: np.ndarray | None = None,
+    ):
+        self.X, self.alpha, self.weights = X, alpha, 1.0 if weights is None else weights
+        self.noise = noise / self.weights
+        self.D = kernel.diagonal(X) - np.einsum("mn,mn->n", V, V)
+        _require_sign(self.D, noise)
+        self.C = self.noise + self.alpha * self.D
+        self.L = np.sqrt(self.C)
+
+    @property
+    def log_det(self) -> float:
+        """The log determinant of C."""
+        return float(np.sum(np.log(self.C)))
+
+    @property
+    def penalty(self) -> float:
+        """sum_n (1 - alpha) / (2 alpha) log(1 + alpha D / noise), D / (2 noise) at alpha = 0."""
+        x = self.D / self.noise
+        return 0.5 * float(np.sum((1.0 - self.alpha) * _log1p_over(self.alpha, x)))
+
+    def slopes(
+        self, kernel: Kernel, V: np.ndarray, weights: np.ndarray, S: np.ndarray, BS: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Derivative of the energy in the noise, 2 V dE/dD [M, N] at fixed Q, and that through K in D [P]."""
+        by_C = 0.5 * (weights**2 - (1.0 - np.einsum("mn,mn->n", S, BS)) / self.C)
+        by_D = self.alpha * by_C - 0.5 * (1.0 - self.alpha) / self.C
+        by_each = by_C + 0.5 * (1.0 - self.alpha) * self.D / (self.noise * self.C)
+        by_noise = float(np.sum(by_each / self.weights))
+        return by_noise, V * (2.0 * by_D), kernel.contract_diagonal(self.X, by_D)[0]
+
+
+def _require_sign(D: np.ndarray, noise: float) -> None:
+    """NotPositiveDefinite if eigenvalues of K - Q are below zero by an amount that the energy would show."""
+    if not np.all(-LOST * noise <= D):
+        raise linalg.NotPositiveDefinite("K - Q (allow jitter)", int(np.argmin(D)) + 1, len(D))
+
+
+def _log1p_over(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """log(1 + alpha x) / alpha, and its limit x at alpha = 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(alpha > 0, np.log1p(alpha * x) / alpha, x)
+
+
 def condition(problem: Regression, kernel: Kernel, Z: np.ndarray, noise: float) -> Collapsed:
     """The posterior and its energy.
 
@@ -203,8 +234,8 @@ def condition(problem: Regression, kernel: Kernel, Z: np.ndarray, noise: float) 
     Raises
     ------
     NotPositiveDefinite
-        If Kuu is singular (pseudo-inputs that coincide: move them, or allow jitter), if K - Q has lost its
-        sign to rounding (the same), or a block of C is not positive definite.
+        If Kuu is singular (pseudo-inputs that coincide: move them, or allow jitter), or K - Q has lost its
+        sign to rounding (the same).
     ValueError
         For a noise variance that is not positive, or so small that there is no finite energy; and without
         pseudo-inputs.
@@ -221,12 +252,12 @@ def energy_and_gradient(
     root, M = state.pseudo.root, len(Z)
     inverse = state.factor.T @ state.factor  # B^-1
     BS = inverse @ S
-    weights = C.left_solve_transposed(white - S.T @ (inverse @ (S @ white)))  # (Q + C)^-1 y
+    weights = (white - S.T @ (inverse @ (S @ white))) / C.L  # (Q + C)^-1 y
     by_noise, VD, through_D = C.slopes(kernel, V, weights, S, BS)
     if problem.weights is not None:
         by_noise += 0.5 * float(np.sum(1.0 - problem.weights)) / noise
     # dE/dKuf = (T w) w^T - Luu^-T (B^-1 S L^-1 + 2 V dE/dD), with T = Kuu^-1 Kuf
-    BS = C.right_solve(BS)
+    BS = BS / C.L
     inner = VD @ V.T
     BS += VD
     Vw = V @ weights
@@ -235,23 +266,21 @@ def energy_and_gradient(
     # dE/dKuu = - dE/dKuf T^T / 2, where B^-1 S S^T = I - B^-1
     middle = np.eye(M) - inverse + inner - np.multiply.outer(Vw, Vw)
     by_Kuu = 0.5 * (root.T @ middle @ root)
-    parameters, by_Z, by_width = state.pseudo.pull_back(problem.X, Kuf, by_Kuf, by_Kuu)
-    return state, Gradient(parameters + through_D, by_noise, by_Z, by_width)
+    parameters, by_Z = state.pseudo.pull_back(problem.X, Kuf, by_Kuf, by_Kuu)
+    return state, Gradient(parameters + through_D, by_noise, by_Z)
 
 
-def _condition(problem: Regression, kernel: Kernel, Z: np.ndarray, noise: float) -> tuple[Collapsed, Parts]:
+def _condition(
+    problem: Regression, kernel: Kernel, Z: np.ndarray, noise: float
+) -> tuple[Collapsed, tuple[np.ndarray, np.ndarray, np.ndarray, Diagonal, np.ndarray]]:
     """The posterior, and Kuf, V = Luu^-1 Kuf, S = V L^-T, C = L L^T and L^-1 y."""
     check_noise(noise)
-    pseudo = PseudoPoints.build(kernel, Z, problem.jitter, problem.features)
+    pseudo = PseudoPoints.build(kernel, Z, problem.jitter)
     Kuf = pseudo.cross(problem.X)
     V = pseudo.root @ Kuf
-    C: Diagonal | Blocks
-    if problem.blocks is None:
-        C = Diagonal(problem.X, problem.shares, kernel, V, noise, problem.weights)
-    else:
-        C = Blocks(problem.X, problem.shares, problem.blocks, kernel, V, noise)
-    S, white = C.right_solve_transposed(V), C.left_solve(problem.y)
-    B = dsyrk(1.0, S.T, trans=1, lower=1) if S.flags.c_contiguous else S @ S.T
+    C = Diagonal(problem.X, problem.shares, kernel, V, noise, problem.weights)
+    S, white = V / C.L, problem.y / C.L
+    B = dsyrk(1.0, S.T, trans=1, lower=1)
     B.flat[:: len(B) + 1] += 1.0
     LB = linalg.cholesky(B, "I + S S^T")
     log_det = linalg.log_determinant(LB)

@@ -164,17 +164,17 @@ class Correlations:
     Attributes
     ----------
     scale : array [N]
-    others, squares : arrays [N, N]
-        Lower triangles, zeros on the diagonal; ``squares`` are those of ``others``.
+    correlations, squares : arrays [N, N]
+        Lower triangles, zeros on the diagonal; ``squares`` are those of ``correlations``.
     """
 
     scale: np.ndarray
-    others: np.ndarray = field(repr=False)
+    correlations: np.ndarray = field(repr=False)
     squares: np.ndarray = field(repr=False)
 
     def product(self, x: np.ndarray) -> np.ndarray:
         """(P - I) x, [N]."""
-        return self.scale * ssymv(-1.0, self.others, self.scale * x, lower=1)
+        return self.scale * ssymv(-1.0, self.correlations, self.scale * x, lower=1)
 
     def square_product(self, x: np.ndarray) -> np.ndarray:
         """(P o P - I) x, [N], with the squares of the correlations."""

@@ -90,5 +90,5 @@ class FullRegression:
         G *= -0.5
         G += np.multiply.outer(0.5 * weights, weights)
         by_noise = float(np.trace(G))
-        gradient = Gradient(kernel.contract_gradient(self.X, K, G), by_noise, np.zeros_like(Z), np.zeros(0))
+        gradient = Gradient(kernel.contract_gradient(self.X, K, G), by_noise, np.zeros_like(Z))
         return Full(evidence, kernel, self.X, noise, factor, weights), gradient

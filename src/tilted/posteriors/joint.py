@@ -119,7 +119,7 @@ class Joint:
         return np.broadcast_to(self.K, (self.classes, *self.K.shape[-2:]))
 
     @cached_property
-    def others(self) -> np.ndarray:
+    def rivals(self) -> np.ndarray:
         """The classes j of h_ij [N, C - 1]."""
         j = np.arange(self.classes - 1)
         return j + (j >= self.labels[:, None])
@@ -127,7 +127,7 @@ class Joint:
     @cached_property
     def pairs(self) -> Dense:
         """The prior of h itself, [N (C - 1)]: what all of this spares."""
-        own, second = self.labels[:, None], self.others
+        own, second = self.labels[:, None], self.rivals
         signs = np.zeros((*second.shape, self.classes))
         np.put_along_axis(signs, own[:, :, None], 1.0, axis=2)
         np.put_along_axis(signs, second[:, :, None], -1.0, axis=2)
@@ -149,9 +149,9 @@ class Joint:
         if np.any(wrong):
             raise NotPositiveDefinite("sites of several classes", int(np.argmax(wrong)) + 1, wrong.size)
         pi = np.ones((n, C))
-        np.put_along_axis(pi, self.others, tau, axis=1)
+        np.put_along_axis(pi, self.rivals, tau, axis=1)
         root, shift = np.sqrt(pi), np.zeros((n, C))
-        np.put_along_axis(shift, self.others, -np.divide(nu, np.sqrt(tau), where=tau > 0, out=0 * nu), axis=1)
+        np.put_along_axis(shift, self.rivals, -np.divide(nu, np.sqrt(tau), where=tau > 0, out=0 * nu), axis=1)
         factors, inverses, own, log_det = np.empty((C, n, n)), np.empty((C, n, n)), np.empty((C, n)), 0.0
         for c, K in enumerate(self.each):
             log_of_one, factors[c], inverses[c], own[c] = self._one(K, root[:, c])
@@ -164,7 +164,7 @@ class Joint:
         mean = weights @ self.K if self.K.ndim == 2 else np.einsum("cn,cnm->cm", weights, self.K)
         total = np.sum(pi, axis=1)
         s = (np.einsum("nc,cn->n", pi, mean) + np.sum(nu, axis=1)) / total
-        h = (s[:, None] - np.take_along_axis(mean.T, self.others, axis=1)).ravel()
+        h = (s[:, None] - np.take_along_axis(mean.T, self.rivals, axis=1)).ravel()
         u = np.take_along_axis(weights.T, self.labels[:, None], axis=1)
         at_peak = -0.5 * (log_det + float(np.sum(weights * mean)) + float(np.sum(u**2)))
         normaliser, anchored = (
@@ -217,7 +217,7 @@ class Joint:
             apart = common @ (middle - inverse)
             g = share - (np.arange(self.classes) == c)
             variance[:, c] = np.einsum("nc,cn->n", g**2, own) + np.einsum("ij,ij->j", apart, apart)
-        return (1.0 / total + np.take_along_axis(variance, self.others, axis=1)).ravel()
+        return (1.0 / total + np.take_along_axis(variance, self.rivals, axis=1)).ravel()
 
     def evidence_derivative(self, state: JointState) -> np.ndarray:
         """d log_normaliser / dK, sites held fixed: (a_c a_c^T - Omega_cc) / 2, their sum if K is shared."""

@@ -12,7 +12,6 @@ import numpy as np
 
 from tilted.gaussian import require_positive
 from tilted.numerics import linalg
-from tilted.posteriors.features import Points, Windows
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
@@ -29,8 +28,6 @@ class PseudoPoints:
     kernel : SquaredExponential or another kernel
     Z : array [M, D]
         Pseudo-inputs.
-    features : Points or Windows
-        What the pseudo-points see of f.
     relative_jitter : float
         Added to the diagonal of Kuu, in units of its mean; part of the model.
     root : array [M, M]
@@ -41,19 +38,12 @@ class PseudoPoints:
 
     kernel: Kernel
     Z: np.ndarray
-    features: Points | Windows
     relative_jitter: float
     root: np.ndarray = field(repr=False)
     jitter: float
 
     @classmethod
-    def build(
-        cls,
-        kernel: Kernel,
-        Z: np.ndarray,
-        relative_jitter: float = 0.0,
-        features: Points | Windows | None = None,
-    ) -> PseudoPoints:
+    def build(cls, kernel: Kernel, Z: np.ndarray, relative_jitter: float = 0.0) -> PseudoPoints:
         """Factorise Kuu.
 
         Raises
@@ -61,25 +51,22 @@ class PseudoPoints:
         NotPositiveDefinite
             If Kuu is singular: pseudo-inputs coincide.
         ValueError
-            Without pseudo-inputs or for such that are not finite, for negative jitter, and for windows of
-            another dimension than the inputs.
+            Without pseudo-inputs or for such that are not finite, and for negative jitter.
         """
         if len(Z) == 0:
             raise ValueError("no pseudo-inputs")
         if np.ndim(Z) != 2 or not np.all(np.isfinite(Z)):
             raise ValueError(f"pseudo-inputs are finite numbers [M, D], got shape {np.shape(Z)}")
         check_jitter(relative_jitter)
-        features = features or Points()
-        among = features.among(kernel, Z.shape[1])
-        Kuu = among.matrix(Z)
-        jitter = relative_jitter * float(np.mean(among.diagonal(Z)))
+        Kuu = kernel.matrix(Z)
+        jitter = relative_jitter * float(np.mean(kernel.diagonal(Z)))
         Kuu.flat[:: len(Kuu) + 1] += jitter
         root = linalg.inverse_lower(linalg.cholesky(Kuu, "Kuu of the pseudo-inputs"), overwrite=True)
-        return cls(kernel, Z, features, relative_jitter, root, jitter)
+        return cls(kernel, Z, relative_jitter, root, jitter)
 
     def cross(self, X: np.ndarray) -> np.ndarray:
         """Kuf [M, N] with the inputs ``X`` [N, D]."""
-        return self.features.between(self.kernel, self.Z.shape[1]).matrix(self.Z, X)
+        return self.kernel.matrix(self.Z, X)
 
     def left_over(self, X: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, int]:
         """Conditional variances [N] of f given the pseudo-points (V = root Kuf), and how many are floored.
@@ -131,7 +118,7 @@ class PseudoPoints:
         tau: np.ndarray,
         by_extra: np.ndarray,
         scale: float = 1.0,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Gradient of the log evidence with the sites held fixed (at their fixed point).
 
         Parameters
@@ -150,18 +137,18 @@ class PseudoPoints:
 
         Returns
         -------
-        by_parameters, by_Z, by_width : arrays [P], [M, D], [widths]
+        by_parameters, by_Z : arrays [P], [M, D]
         """
         inner = 2.0 * V * by_extra
         by_V = np.multiply.outer(mu, shift) - (S @ V) * tau - inner
         middle = np.eye(len(mu)) - S + scale * (inner @ V.T) - np.multiply.outer(mu, mu)
         by_Kuf, by_Kuu = scale * (self.root.T @ by_V), 0.5 * (self.root.T @ middle @ self.root)
-        parameters, by_Z, by_width = self.pull_back(X, Kuf, by_Kuf, by_Kuu)
-        return parameters + self.kernel.contract_diagonal(X, scale * by_extra)[0], by_Z, by_width
+        parameters, by_Z = self.pull_back(X, Kuf, by_Kuf, by_Kuu)
+        return parameters + self.kernel.contract_diagonal(X, scale * by_extra)[0], by_Z
 
     def pull_back(
         self, X: np.ndarray, Kuf: np.ndarray, by_Kuf: np.ndarray, by_Kuu: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Gradients in Kuf and Kuu as gradients in what they are made of.
 
         Parameters
@@ -173,16 +160,14 @@ class PseudoPoints:
 
         Returns
         -------
-        by_parameters, by_Z, by_width : arrays [P], [M, D], [widths]
+        by_parameters, by_Z : arrays [P], [M, D]
         """
-        dimension, M = self.Z.shape[1], len(self.Z)
-        between, among = (f(self.kernel, dimension) for f in (self.features.between, self.features.among))
-        across, by_Z = between.contract_cross(self.Z, X, Kuf, by_Kuf)
-        within, by_Z_within = among.contract_cross(self.Z, self.Z, among.matrix(self.Z), by_Kuu)
+        kernel, Z, M = self.kernel, self.Z, len(self.Z)
+        across, by_Z = kernel.contract_cross(Z, X, Kuf, by_Kuf)
+        within, by_Z_within = kernel.contract_cross(Z, Z, kernel.matrix(Z), by_Kuu)
         added = np.full(M, self.relative_jitter * np.trace(by_Kuu) / M)
-        jitter, by_Z_jitter = among.contract_diagonal(self.Z, added)
-        parameters, by_width = self.features.pull_back(self.kernel, dimension, within + jitter, across)
-        return parameters, by_Z + 2.0 * by_Z_within + by_Z_jitter, by_width
+        jitter, by_Z_jitter = kernel.contract_diagonal(Z, added)
+        return within + jitter + across, by_Z + 2.0 * by_Z_within + by_Z_jitter
 
 
 def check_jitter(jitter: float) -> None:

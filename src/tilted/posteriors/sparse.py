@@ -18,7 +18,6 @@ from tilted.posteriors.pseudo import PseudoPoints
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
-    from tilted.posteriors.features import Points, Windows
 
 
 @dataclass(frozen=True)
@@ -95,11 +94,9 @@ class Sparse:
         Z: np.ndarray,
         mean: float | np.ndarray = 0.0,
         jitter: float = 0.0,
-        features: Points | Windows | None = None,
     ) -> Sparse:
         """The prior at ``X`` [N, D] through pseudo-inputs ``Z`` [M, D].
 
-        ``features`` (Points or Windows) are what the pseudo-points see of f - mean, its values by default.
         ``jitter`` is added to the diagonal of Kuu, in units of its mean; it is part of the model. Conditional
         variances below zero by rounding, relatively at most `pseudo.ROUNDING`, are set to zero and
         counted (``floored``).
@@ -111,7 +108,7 @@ class Sparse:
         ValueError
             As `PseudoPoints.build`.
         """
-        pseudo = PseudoPoints.build(kernel, Z, jitter, features)
+        pseudo = PseudoPoints.build(kernel, Z, jitter)
         V = pseudo.root @ pseudo.cross(X)
         extra, floored = pseudo.left_over(X, V)
         return cls(pseudo, X, V, np.broadcast_to(mean, len(X)).astype(float), extra, floored)
@@ -196,10 +193,9 @@ class Sparse:
         Returns
         -------
         by_parameters, by_Z : arrays [P], [M, D]
-            Widths of windows are held fixed too.
         """
         tau = state.sites.tau
         shift = state.sites.nu - tau * state.marginals.mean  # (Q + T^-1)^-1 (nu / tau - mean)
         S = state.factor.T @ state.factor
         at = self.X, self.pseudo.cross(self.X), self.V, self.V @ shift, S
-        return self.pseudo.evidence_gradient(*at, shift, tau, by_extra)[:2]
+        return self.pseudo.evidence_gradient(*at, shift, tau, by_extra)

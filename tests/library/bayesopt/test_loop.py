@@ -222,33 +222,3 @@ def test_two_searches_do_not_share_a_log(tmp_path):
 
     assert len(minimise(other, [], BOX, 2, 3, path, settings=QUICK).evaluations) == 2
     assert minimise(bowl, [], BOX, 3, 3, path, settings=QUICK).resumed == 2
-
-
-@pytest.mark.parametrize(
-    "name, value, what",
-    [
-        ("x", [5.0], "5.0 as a place"),
-        ("values", [1e300], r"1e\+300 as a value"),
-        ("values", [float("nan")], "nan as a value"),
-        ("values", [None], "no value"),
-    ],
-)
-def test_numbers_of_a_log_that_no_search_wrote_are_named_with_their_line(tmp_path, name, value, what):
-    path = tmp_path / "log.jsonl"
-    minimise(bowl, [], BOX, 2, 3, path, settings=QUICK)
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:2], json.dumps({**json.loads(lines[2]), name: value})]) + "\n")
-    with pytest.raises(ValueError, match=f"log.jsonl: line 3 has {what}, which no search writes"):
-        minimise(bowl, [], BOX, 3, 3, path, settings=QUICK)
-
-
-def test_a_last_line_without_its_end_is_whole(tmp_path):
-    """As editors strip it: the evaluation was made again, and replaced."""
-    path = tmp_path / "log"
-    logs.begin(path, {"k": 0})
-    for k in (1, 2):
-        logs.append(path, {"k": k})
-    path.write_bytes(path.read_bytes().rstrip(b"\n"))
-    assert logs.read(path) == [{"k": k} for k in range(3)]
-    logs.append(path, {"k": 3})
-    assert logs.read(path) == [{"k": k} for k in range(4)] and path.read_bytes().count(b"\n") == 4

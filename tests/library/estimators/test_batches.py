@@ -1,9 +1,6 @@
 """Sparse estimators whose rows come in batches: the same posterior as of all rows at once."""
 
-import os
 import pickle
-import subprocess
-import sys
 import tracemalloc
 import warnings
 from pathlib import Path
@@ -216,29 +213,6 @@ def test_distances_are_in_sd_whatever_the_correlations():
     precision = np.eye(6) + rows @ rows.T
     apart = np.linalg.solve(precision, np.full(6, 0.01))
     assert one.distance(other) == pytest.approx(np.sqrt(apart @ precision @ apart / 6), rel=1e-6)
-
-
-ELSEWHERE = """
-import sys
-import numpy as np
-from joblib import parallel_config
-from tests.library.estimators.test_batches import KEPT, LABELS, NEW, X
-from tilted import SparseGPClassifier
-
-model = SparseGPClassifier(batch_size=300, **KEPT)
-here = model.fit(X, LABELS).predict_latent(NEW)
-with parallel_config(backend=sys.argv[1]):
-    there = model.set_params(n_jobs=2).fit(X, LABELS).predict_latent(NEW)
-np.testing.assert_allclose(there, here, rtol=1e-10)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
-def test_any_backend_of_joblib_will_do(backend):
-    """In a process of its own: a pool that forks a process with threads may never end."""
-    command = [sys.executable, "-c", ELSEWHERE, backend]
-    subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=300)
 
 
 def test_later_rows_are_bounded_in_time_too():

@@ -605,6 +605,8 @@ def test_pseudo_inputs_move_or_stay(toy):
     assert all(np.any(np.all(z == X, axis=1)) for z in kept.pseudo_inputs_)
     assert not any(np.any(np.all(z == X, axis=1)) for z in moved.pseudo_inputs_)
     assert moved.log_evidence_ > kept.log_evidence_
+    of_classes = SparseGPClassifier(n_pseudo=4).fit(X, y)  # which stay by default
+    assert all(np.any(np.all(z == X, axis=1)) for z in of_classes.pseudo_inputs_)
     doubled = SparseGPRegressor(optimise=None, n_pseudo=60).fit(np.vstack([X, X]), np.tile(y, 2))
     assert len(doubled.pseudo_inputs_) == 30  # distinct ones
     given = SparseGPRegressor(optimise=None, pseudo_inputs=X[:3] + 0.1).fit(X, y)
@@ -642,13 +644,6 @@ def test_a_mean_learned_from_no_counts_is_said(counts):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "every" not in GPPoissonRegressor(mean="constant").fit(X, y).status_.message
-
-
-def test_pseudo_inputs_of_a_classifier_stay(toy):
-    X, y = toy
-    stay = SparseGPClassifier(n_pseudo=4).fit(X, y)
-    assert all(np.any(np.all(z == X, axis=1)) for z in stay.pseudo_inputs_)
-    assert SparseGPRegressor().move_pseudo_inputs
 
 
 def test_covariances_lost_to_rounding_are_refused(toy, monkeypatch):

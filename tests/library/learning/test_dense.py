@@ -22,6 +22,7 @@ from tilted.learning.search import Search
 from tilted.learning.warmstarts import WarmStarts
 from tilted.likelihoods.poisson import PoissonSquare
 from tilted.likelihoods.probit import Probit
+from tilted.numerics.chunks import among_sorted
 from tilted.numerics.linalg import NotPositiveDefinite
 
 LOG = Search("log", relative_tolerance=1e-10, gradient_tolerance=1e-6, warm=False, rounds=8)
@@ -194,3 +195,13 @@ def test_a_prior_holds_between_bounds_too(model, bounds):
     for kernel in (ours, theirs):
         found = model(kernel=kernel, priors=plain).fit(X, y).kernel_
         assert found.kernel.lengthscale == pytest.approx(5.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_starts_are_looked_for_on_rows_with_the_rarer_label(sign):
+    y = np.full(600, -sign)
+    y[[7, 300, 599]] = sign
+    rows = among_sorted(y, 100)
+    assert {7, 300, 599} <= set(rows.tolist()) and 100 <= len(rows) <= 103
+    y[:200] = sign  # enough of them: evenly spaced rows as they are
+    assert len(among_sorted(y, 100)) == 100

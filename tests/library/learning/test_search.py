@@ -94,9 +94,9 @@ def test_rounds_start_where_they_are_told(method):
         slope = np.array([2.0 * (1.0 - a) + 400.0 * a * (b - a**2), -200.0 * (b - a**2)])
         return Evaluation(-float((1.0 - a) ** 2 + 100.0 * (b - a**2) ** 2), slope, None)
 
-    once = climb(valley, np.zeros(2), Search(max_iterations=4, method=method), again=again)
+    once = climb(valley, np.zeros(2), Search(max_iterations=4, method=method), restart=again)
     assert started == [] and not once.converged
-    often = climb(valley, np.zeros(2), Search(max_iterations=4, rounds=50, method=method), again=again)
+    often = climb(valley, np.zeros(2), Search(max_iterations=4, rounds=50, method=method), restart=again)
     assert len(started) > 1 and np.array_equal(started[0], once.best.x)
     assert often.best.at.value > once.best.at.value and often.evaluations > once.evaluations
 

@@ -8,7 +8,6 @@ from tests.helpers import differences
 from tilted.kernels import SquaredExponential
 from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.posteriors.collapsed import Regression, condition, energy_and_gradient
-from tilted.posteriors.features import Points, Windows
 from tilted.posteriors.full import FullRegression
 
 NOISE = 0.2
@@ -22,19 +21,7 @@ def data():
     return rng.standard_normal((40, 3)), rng.standard_normal(40), rng.standard_normal((6, 3))
 
 
-def quarters(n, seed=1):
-    """A partition into four blocks of unequal size."""
-    return tuple(np.split(np.random.default_rng(seed).permutation(n), [5, 12, 30]))
-
-
-POWERS = {
-    "FITC": (1.0, None),
-    "VFE": (0.0, None),
-    "0.3": (0.3, None),
-    "per datum": (np.linspace(0.0, 1.0, 40), None),
-    "PITC": (1.0, quarters(40)),
-    "per block": (np.array([0.0, 0.4, 1.0, 0.7]), quarters(40)),
-}
+POWERS = {"FITC": 1.0, "VFE": 0.0, "0.3": 0.3, "per datum": np.linspace(0.0, 1.0, 40)}
 
 
 def parts_of(X, Z, kernel):
@@ -53,8 +40,8 @@ class TestReferenceValues:
     y = np.sin(X[:, 0] * 2)
     Z = np.array([[0.25], [1.5], [2.75]])
 
-    def energy(self, alpha, blocks=None):
-        problem = Regression(self.X, self.y, alpha, blocks)
+    def energy(self, alpha):
+        problem = Regression(self.X, self.y, alpha)
         return condition(problem, SquaredExponential(1.0, 1.0), self.Z, 0.05)
 
     def test_regression(self, values):
@@ -65,11 +52,6 @@ class TestReferenceValues:
             np.testing.assert_allclose(mean, [float(m) for m in case["m_u"]], atol=1e-12)
         vfe = float(values["pep_regression"]["VFE"])
         assert self.energy(0.0).log_evidence == pytest.approx(vfe, abs=1e-12)
-
-    def test_blocks(self, values):
-        for case in values["pep_pitc"]:
-            state = self.energy(case["alpha"], (np.arange(3), np.arange(3, 7)))
-            assert state.log_evidence == pytest.approx(float(case["F"]), abs=1e-12)
 
 
 class TestLimits:
@@ -93,18 +75,8 @@ class TestLimits:
         assert errors[1] < 2e-3 * errors[0]
         assert errors[1] < 1e-6 * abs(exact)
 
-    def test_pitc(self, data):
-        X, y, Z = data
-        Q, D = parts_of(X, Z, ARD)
-        kept = np.zeros_like(D)
-        for b in quarters(40):
-            kept[np.ix_(b, b)] = D[np.ix_(b, b)]
-        expected = log_density(y, Q + kept + NOISE * np.eye(40))
-        found = condition(Regression(X, y, 1.0, quarters(40)), ARD, Z, NOISE).log_evidence
-        assert found == pytest.approx(expected, abs=1e-9)
-
     @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
-    def test_one_block_of_all_data_at_power_one_or_all_data_as_pseudo_points_is_exact(self, alpha, data):
+    def test_all_data_as_pseudo_points_are_exact(self, alpha, data):
         X, y, Z = data
         kernel = SquaredExponential(1.0, 0.7)
         K = kernel.matrix(X)
@@ -116,16 +88,13 @@ class TestLimits:
         mean, variance = full.predict(Xs)
         np.testing.assert_allclose(mean, Ks @ inverse @ y, atol=1e-9)
         np.testing.assert_allclose(variance, 1.0 - np.einsum("ij,jk,ik->i", Ks, inverse, Ks), atol=1e-9)
-        whole = condition(Regression(X, y, 1.0, (np.arange(40),)), kernel, Z, NOISE)
-        assert whole.log_evidence == pytest.approx(exact, abs=1e-9)
 
 
 @pytest.mark.parametrize("kernel", [ARD, SquaredExponential(0.7, 1.5)], ids=["ARD", "isotropic"])
 @pytest.mark.parametrize("power", POWERS)
 def test_gradients(power, kernel, data):
     X, y, Z = data
-    alpha, blocks = POWERS[power]
-    problem = Regression(X, y, alpha, blocks, jitter=1e-3)  # large enough to be seen
+    problem = Regression(X, y, POWERS[power], jitter=1e-3)  # large enough to be seen
     gradient = energy_and_gradient(problem, kernel, Z, NOISE)[1]
     n_parameters = len(kernel.parameters())
     x = np.concatenate([kernel.parameters(), [NOISE], Z.ravel()])
@@ -136,45 +105,6 @@ def test_gradients(power, kernel, data):
 
     found = np.concatenate([gradient.kernel, [gradient.noise], gradient.Z.ravel()])
     np.testing.assert_allclose(found, differences(energy, x), rtol=1e-7, atol=1e-7)
-
-
-@pytest.mark.parametrize("width", [0.4, (0.3, 0.9, 0.0)], ids=["one", "each"])
-@pytest.mark.parametrize("kernel", [ARD, SquaredExponential(0.7, 1.5)], ids=["ARD", "isotropic"])
-def test_gradients_of_windows(kernel, width, data):
-    X, y, Z = data
-    n_parameters, n_width = len(kernel.parameters()), np.size(width)
-    x = np.concatenate([kernel.parameters(), np.atleast_1d(width), [NOISE], Z.ravel()])
-
-    def problem(x):
-        w = x[n_parameters : n_parameters + n_width]
-        return Regression(X, y, 0.4, jitter=1e-3, features=Windows(tuple(w) if n_width > 1 else float(w[0])))
-
-    def arguments(x):
-        rest = x[n_parameters + n_width :]
-        return problem(x), kernel.with_parameters(x[:n_parameters]), rest[1:].reshape(Z.shape), rest[0]
-
-    h, free = 1e-5, np.eye(len(x))[x != 0.0]  # the width 0 is at its bound
-    steps = [(condition(*arguments(x + h * e)), condition(*arguments(x - h * e))) for e in free]
-    numeric = [(up.log_evidence - down.log_evidence) / (2 * h) for up, down in steps]
-    g = energy_and_gradient(*arguments(x))[1]
-    found = np.concatenate([g.kernel, g.width, [g.noise], g.Z.ravel()])[x != 0.0]
-    np.testing.assert_allclose(found, numeric, rtol=1e-7, atol=1e-7)
-
-
-def test_windows_are_averages_of_the_function(data):
-    """Kuf and Kuu against Monte-Carlo averages of the kernel; without width they are the kernel's."""
-    _, _, Z = data
-    windows, rng = Windows((0.3, 0.9, 0.5)), np.random.default_rng(8)
-    spread = rng.standard_normal((2, 200_000, 3)) * np.array([0.3, 0.9, 0.5])
-    a, b = Z[:1] + spread[0], Z[1:2] + spread[1]
-    np.testing.assert_allclose(
-        windows.between(ARD, 3).matrix(Z[:1], Z[1:2]), np.mean(ARD.matrix(a, Z[1:2])), rtol=0.01
-    )
-    exact = 1.3 * np.exp(-0.5 * np.sum(((a - b) / np.array([0.8, 1.2, 2.0])) ** 2, axis=1))
-    np.testing.assert_allclose(windows.among(ARD, 3).matrix(Z[:1], Z[1:2]), np.mean(exact), rtol=0.01)
-    assert Windows(0.0).among(ARD, 3) == ARD == Points().between(ARD, 3)
-    with pytest.raises(ValueError, match="widths"):
-        Windows(-1.0)
 
 
 class TestBadInput:
@@ -211,7 +141,6 @@ class TestBadInput:
             ({"alpha": 1.1}, "powers"),
             ({"alpha": np.nan}, "powers"),
             ({"alpha": np.ones(3)}, "one for each of 40"),
-            ({"blocks": (np.arange(40), np.arange(2))}, "exactly once"),
             ({"jitter": -1.0}, "jitter"),
         ],
     )

@@ -111,7 +111,7 @@ def test_every_class_may_have_a_covariance_of_its_own():
     X, shared = prior(9, 3)
     joint = each_its_own(X, shared.labels)
     K, (i, j), (k, m) = joint.K, (0, 1), (4, 0)  # of two pairs: point, place of the other class
-    own, other = shared.labels, shared.others
+    own, other = shared.labels, shared.rivals
     signs = [[(own[p], 1.0), (other[p, q], -1.0)] for p, q in ((i, j), (k, m))]
     h = sum(s * t * K[c, i, k] for c, s in signs[0] for d, t in signs[1] if c == d)
     assert joint.pairs.K[2 * i + j, 2 * k + m] == pytest.approx(h, rel=1e-12)
@@ -135,7 +135,7 @@ def test_predictions_by_covariances_of_each_class():
     np.testing.assert_allclose(mean, state.mean.T, atol=1e-12)
     exact, variance = joint.pairs.condition(state.sites).marginals.mean, state.weights
     own = np.take_along_axis(mean, joint.labels[:, None], axis=1) - np.take_along_axis(
-        mean, joint.others, axis=1
+        mean, joint.rivals, axis=1
     )
     u = np.take_along_axis(variance.T, joint.labels[:, None], axis=1)  # the mean of a label's own noise
     np.testing.assert_allclose((own + u).ravel(), exact, atol=1e-9)

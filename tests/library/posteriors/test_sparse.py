@@ -17,7 +17,6 @@ from tilted.numerics.linalg import NotPositiveDefinite
 from tilted.posteriors.collapsed import Regression
 from tilted.posteriors.collapsed import condition as closed_form
 from tilted.posteriors.dense import Dense
-from tilted.posteriors.features import Windows
 from tilted.posteriors.pseudo import ROUNDING
 from tilted.posteriors.sparse import Sparse
 
@@ -45,26 +44,6 @@ def test_the_engine_reaches_the_closed_form_of_regression(alpha, data):
     assert found.log_evidence == pytest.approx(exact.log_evidence, abs=1e-7)
     for ours, theirs in zip(posterior.predict(found.state, Xs), exact.predict(Xs), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-7)
-
-
-WINDOWS = {"one width": Windows(0.4), "a width a dimension": Windows((0.3, 0.9))}
-
-
-@pytest.mark.parametrize("features", WINDOWS.values(), ids=WINDOWS)
-@pytest.mark.parametrize("alpha", POWERS.values(), ids=POWERS)
-def test_the_engine_reaches_the_closed_form_of_inter_domain_regression(alpha, features, data):
-    X, y, Z, Xs = data
-    posterior = Sparse.build(KERNEL, X, Z, jitter=1e-4, features=features)
-    found = infer(posterior, GaussianNoise(NOISE), y, power_rule(alpha))
-    problem = Regression(X, y, alpha, jitter=1e-4, features=features)
-    exact = closed_form(problem, KERNEL, Z, NOISE)
-    assert found.status.converged
-    assert found.log_evidence == pytest.approx(exact.log_evidence, abs=1e-7)
-    assert posterior.jitter == found.status.jitter == pytest.approx(exact.jitter)
-    for ours, theirs in zip(posterior.predict(found.state, Xs), exact.predict(Xs), strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-7)
-    points = closed_form(Regression(X, y, alpha, jitter=1e-4), KERNEL, Z, NOISE)
-    assert abs(points.log_evidence - exact.log_evidence) > 0.01  # windows are not points
 
 
 def test_vb_is_the_closed_form_at_power_zero(data):
