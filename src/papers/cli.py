@@ -361,8 +361,8 @@ def records(options: argparse.Namespace) -> int:
 TIMING = (
     several("--datasets", help="default: every classification data set"),
     several("--protocols", help="default: as-released"),
-    argument("--seeds", type=int, default=3, help="fold 0 of seeds 0, 1, ... (%(default)s)"),
-    argument("--repeats", type=int, default=3, help="a time is the best of these (%(default)s)"),
+    argument("--seeds", type=at_least(1), default=3, help="fold 0 of seeds 0, 1, ... (%(default)s)"),
+    argument("--repeats", type=at_least(1), default=3, help="a time is the best of these (%(default)s)"),
 )
 STUDIES: dict[str, tuple[str, tuple[Argument, ...]]] = {
     "timing": ("time EP's and QP's inference at equal hyperparameters", TIMING),

@@ -90,7 +90,7 @@ def select(where: object, frame: pd.DataFrame, about: Description) -> tuple[pd.D
     """Leave out dropped columns and rows with missing values; return the rest and remarks."""
     columns, remarks = frame.columns.tolist(), []
     used = (about.target, *filter(None, [about.group]), *about.one_hot)
-    for name in (*about.drop, *used):
+    for name in (*used, *about.drop):
         if name in used and name in about.drop:
             raise ValueError(f"{where}: column '{name}' is dropped and used")
         if name not in columns:
