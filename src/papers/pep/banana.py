@@ -139,6 +139,7 @@ def _kind(row: Row) -> Kind:
 
 
 STEP, COVERING = (claims.load()["PEP10"].margin[name] for name in ("ratio", "covering"))
+"""A fall of the ratio along alpha that matters; its largest distance from 1 if points cover the data."""
 
 BANANA = Study(
     "pep/banana.csv",
@@ -198,8 +199,6 @@ def study() -> dict[Study, list[dict[str, Any]]]:
 
 
 # The verdict
-
-"""A fall of the ratio along alpha that matters; its largest distance from 1 if points cover the data."""
 
 RATIO = "ratio: median distance to the boundary, pseudo-points / data"
 TEST = (
