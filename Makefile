@@ -1,4 +1,4 @@
-# make            set up .venv and run the preview (four rows of Table 1, a few minutes)
+# make            set up .venv and run the preview (four rows of Table 1, two minutes)
 # make help       everything else
 
 PYTHON ?= python3

@@ -1,4 +1,4 @@
-"""The command `tilted`: make a claim again, fit one cell, list what there is, keep the records.
+"""The command `tilted`: make a claim again, fit one fold, list what there is, keep the records.
 
 `VERBS` is the table of its verbs. Each verb is one function below, and the decorator above the function holds
 the help and the arguments of the verb.
@@ -239,12 +239,12 @@ def compare(options: argparse.Namespace) -> int:
 )
 def fit(options: argparse.Namespace) -> int:
     """Fit and test one fold; 1 if the fit failed."""
-    from papers.qp import cell
+    from papers.qp import one_fold
 
-    fixed = None if options.hyperparameters is None else cell.hyperparameters(options.hyperparameters)
+    fixed = None if options.hyperparameters is None else one_fold.hyperparameters(options.hyperparameters)
     place = options.dataset, options.protocol, options.seed, options.fold
-    record = cell.fitted(*place, options.method, fixed, options.mirror)
-    print(json.dumps(record, allow_nan=False) if options.json else cell.summary(record, fixed is None))
+    record = one_fold.fitted(*place, options.method, fixed, options.mirror)
+    print(json.dumps(record, allow_nan=False) if options.json else one_fold.summary(record, fixed is None))
     return 0 if record["log_evidence"] is not None else 1
 
 

@@ -84,7 +84,7 @@ from papers.qp.truth import experiment as truth
 from tilted.kernels import SquaredExponential
 
 def cell(name, method, kernel=None):
-    record = qp.run_cell(data.load(name), "as-released", method, 0, 0, fixed=kernel)[0]
+    record = qp.run_fold(data.load(name), "as-released", method, 0, 0, fixed=kernel)[0]
     assert record["status"]["converged"]
     hyperparameters = {} if kernel else record["hyperparameters"]
     return {"evidence": record["log_evidence"], "ntll": record["ntll"], **hyperparameters}

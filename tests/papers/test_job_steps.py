@@ -141,7 +141,7 @@ def test_every_fold_starts_from_its_own_tuning(tmp_path, monkeypatch):
         seen.append((method, seed, fold, start["number"]))
         return []
 
-    monkeypatch.setattr(fits, "run_cell", noted)
+    monkeypatch.setattr(fits, "run_fold", noted)
     inputs = {"data": str(tmp_path / "data/standard/as-released/wine13.h5"), "start": str(starts)}
     assert not list(fits.fit_block("as-released", "wine13", "qp", 2, 3, **inputs, log=tmp_path / "log"))
     assert seen == [("qp", seed, fold, 10 * seed + fold) for seed in (2, 3) for fold in range(10)]

@@ -1,5 +1,5 @@
 # The Power-EP paper: fits by block of splits -> rows -> tables, figures and verdicts.
-# The jobs that a configuration asks for, with their inputs and functions: src/papers/pep/jobs.py; helpers: common.smk.
+# Jobs with their inputs and functions: src/papers/pep/jobs.py; the rules that these extend: base.smk, common.smk.
 # One file by hand: snakemake data/fits/pep/preview/synthetic/00-00.jsonl.gz
 
 PEP_REGRESSION = "data/fits/pep/{grid}/{dataset}/{block}.jsonl.gz"

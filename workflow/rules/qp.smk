@@ -1,5 +1,5 @@
 # The quantile-propagation paper: standard files (data.smk) and lookup table -> fits -> rows -> Table 1 and figures.
-# The jobs that a configuration asks for, with their inputs and functions: src/papers/qp/jobs.py; helpers: common.smk.
+# Jobs with their inputs and functions: src/papers/qp/jobs.py; the rules that these extend: base.smk, common.smk.
 # One file by hand: snakemake data/fits/qp/as-released/wine12/ep-000-001.jsonl.gz
 
 QP_TABLE = "data/lookup/probit.table"

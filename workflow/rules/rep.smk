@@ -1,5 +1,5 @@
 # The relaxed-EP paper: cross-validated parameters -> fits -> rows -> tables, figures and verdicts.
-# The jobs that a configuration asks for, with their inputs and functions: src/papers/rep/jobs.py; helpers: common.smk.
+# Jobs with their inputs and functions: src/papers/rep/jobs.py; the rules that these extend: base.smk, common.smk.
 # One file by hand: snakemake data/fits/rep/points/000-000.jsonl.gz
 
 REP_CHOICE = "data/fits/rep/choices/{dataset}-{flips}/{split}.jsonl.gz"

@@ -1,6 +1,6 @@
 """The experiments of the quantile-propagation paper: one record for each (seed, fold, method).
 
-``fit_block`` makes a file of records for a block of seeds; ``run_cell`` fits and tests one fold under a named
+``fit_block`` makes a file of records for a block of seeds; ``run_fold`` fits and tests one fold under a named
 protocol. A fit is scored stably, corrected, or as the released code does. A failed fit is a record with its
 reason in ``status.message``; nothing is dropped.
 """
@@ -122,7 +122,7 @@ def run_job(
     before : iterable of dict
         Records of the same folds by the method that this one starts from. QP's are compared with them.
     table : RatioTable, optional
-        See :func:`run_cell`.
+        See :func:`run_fold`.
     """
     task = task_of(dataset.name)
     by_fold = {fold: list(records) for fold, records in itertools.groupby(before, key=_fold)}
@@ -131,7 +131,7 @@ def run_job(
         for fold in range(folds(protocols.block(protocol, task)["split"])):
             earlier = by_fold.get((seed, fold), [])
             start = next((record for record in earlier if record["method"] == start_method), None)
-            for record in run_cell(dataset, protocol, method, seed, fold, start, table=table):
+            for record in run_fold(dataset, protocol, method, seed, fold, start, table=table):
                 yield pairs.with_pairs(record, pairs.fits_of(earlier)) if method == "qp" else record
 
 
@@ -150,7 +150,7 @@ def _log_lines(records: list[dict[str, Any]]) -> Iterator[str]:
             yield f"  {record['method']} fold {record['fold']}: {record['status']['message']}"
 
 
-def run_cell(
+def run_fold(
     dataset: Dataset,
     protocol: str,
     method: str,

@@ -111,7 +111,7 @@ def with_pairs(record: dict[str, Any], ep_fits: Mapping[str, Fit]) -> dict[str, 
     Parameters
     ----------
     record : dict
-        Of `papers.qp.fits.run_cell`.
+        Of `papers.qp.fits.run_fold`.
     ep_fits : mapping
         EP's fits of the same fold (`fits_of`); others are passed over.
 

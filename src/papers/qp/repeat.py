@@ -59,7 +59,7 @@ def certified_table() -> RatioTable:
 
 
 def repeat(rows: pd.DataFrame, recorded: pd.DataFrame, mirror: str | None) -> Iterator[dict[str, Any]]:
-    """Yield the fit records (`papers.qp.fits.run_cell`) of rows of one protocol and data set.
+    """Yield the fit records (`papers.qp.fits.run_fold`) of rows of one protocol and data set.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def repeat(rows: pd.DataFrame, recorded: pd.DataFrame, mirror: str | None) -> It
             if source is not None:
                 start = done[source] if source in done else start_record(by_method[source])
             table = certified_table() if fits.uses_table(protocol, dataset.name, job) else None
-            cell = fits.run_cell(dataset, protocol, job, int(seed), int(fold), start=start, table=table)
+            cell = fits.run_fold(dataset, protocol, job, int(seed), int(fold), start=start, table=table)
             done |= {record["method"]: record for record in cell}
         ep_fits = pairs.fits_of(done.values())
         for method in wanted:

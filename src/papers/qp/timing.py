@@ -73,7 +73,7 @@ def measure(
         Unknown names.
     """
     for seed, fold in cells:
-        tuned = fits.run_cell(dataset, protocol, "ep", seed, fold)[0]
+        tuned = fits.run_fold(dataset, protocol, "ep", seed, fold)[0]
         cell = fits.cell_of(dataset, protocol, "ep", seed, fold)
         for method in METHODS:
             sweeps, seconds = _timed(cell, tuned, method, repeats)

@@ -1,7 +1,7 @@
 """One loop (``engine``) and the local rules that make it EP, quantile propagation or VB.
 
-`RULES` are those that ``tilted.fit`` knows by name. Power EP and relaxed EP take a number: callers make their
-rules (``pep.power_rule``, ``rep``).
+`RULES` are those without a parameter. The rules of Power EP and relaxed EP have one: ``pep.power_rule``,
+``rep``.
 """
 
 from __future__ import annotations

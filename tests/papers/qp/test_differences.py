@@ -216,7 +216,7 @@ def seen(monkeypatch, loaded):
             given = cell.start.get(spec.get("start"))
             start = given and {"hyperparameters": dict(zip(("variance", "lengthscale"), given, strict=True))}
             dataset = loaded(cell.dataset, block["variant"])
-            record = qp.run_cell(dataset, protocol, method, seed, 0, start, cell.fixed)[0]
+            record = qp.run_fold(dataset, protocol, method, seed, 0, start, cell.fixed)[0]
         assert record["log_evidence"] is not None or change != entry["change"][task], record["status"]
         numbers = [record[key] for key in ("hyperparameters", "log_evidence", "ntll", "n_train")]
         work = [record["status"][key] for key in ("sweeps", "evaluations")]
@@ -254,7 +254,7 @@ def test_a_constant_column_is_there_and_changes_nothing(loaded):
     sets = [loaded("ionosphere", variant) for variant in variants]
     assert [dataset.X.shape[1] for dataset in sets] == [33, 34]
     (without_it,), (with_it,) = (
-        qp.run_cell(dataset, name, "ep", 1, 0, fixed=UNIT)
+        qp.run_fold(dataset, name, "ep", 1, 0, fixed=UNIT)
         for dataset, name in zip(sets, (base, changed), strict=True)
     )
     for key in ("log_evidence", "ntll"):
@@ -285,7 +285,7 @@ def run(protocol, dataset, method, fits):
         spec = protocols.method(protocol, task, method)
         start = run(protocol, dataset, spec["start"], fits) if "start" in spec else None
         job = protocols.job_of(block["methods"], method)
-        found = qp.run_cell(data.load(dataset, block["variant"]), protocol, job, 1, 0, start)
+        found = qp.run_fold(data.load(dataset, block["variant"]), protocol, job, 1, 0, start)
         fits |= {record["method"]: record for record in found}
     return fits[method]
 

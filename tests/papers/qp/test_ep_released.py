@@ -22,7 +22,7 @@ N = 70  # more than two blocks of rank-one steps
 
 def tuned(dataset, fold):
     """Records of both tunings, by name."""
-    records = fits.run_cell(data.load(dataset), PROTOCOL, "ep", 0, fold)
+    records = fits.run_fold(data.load(dataset), PROTOCOL, "ep", 0, fold)
     return {record["method"].replace("-", "_"): record for record in records}
 
 
@@ -52,7 +52,7 @@ def test_the_search_takes_the_path_of_the_code(cells, mirror, monkeypatch):
     assert (status["evaluations"], status["sweeps"]) == (cell["n_inference"], cell["n_sweeps"])
     assert found["hyperparameters"]["variance"] == pytest.approx(cell["variance"], rel=1e-6)
     assert found["hyperparameters"]["lengthscale"] == pytest.approx(cell["lengthscale"], rel=1e-6)
-    (other, _) = fits.run_cell(data.load("ionosphere"), "as-released", "ep", 0, 0)
+    (other, _) = fits.run_fold(data.load("ionosphere"), "as-released", "ep", 0, 0)
     assert other["hyperparameters"]["variance"] != pytest.approx(cell["variance"], rel=1e-5)
 
 
@@ -65,7 +65,7 @@ def test_on_a_flat_ridge_it_stops_where_the_code_did_and_a_second_goes_on(cells)
     found = tuned("wine13", 1)
     first, second = (found[name]["hyperparameters"]["variance"] for name in ("ep_tune", "ep"))
     code = [reference(cells, "wine13", name)["variance"] for name in ("ep_tune", "ep")]
-    top, *_ = fits.run_cell(data.load("wine13"), "as-released", "ep", 0, 1)
+    top, *_ = fits.run_fold(data.load("wine13"), "as-released", "ep", 0, 1)
     assert top["hyperparameters"]["variance"] > 50 * code[1]
     assert 0.5 * code[0] < first < 2.0 * code[0] and first < (1.0 + 1e-6) * second < 5 * code[1]
     assert found["ep_tune"]["log_evidence"] < top["log_evidence"] - 0.01

@@ -42,7 +42,7 @@ LONG = {"exact", "corrected-evidence-exact"}
 
 def run(dataset, protocol, method, seed=0, fold=0, **options):
     block = protocols.block(protocol, qp.task_of(dataset))
-    return qp.run_cell(data.load(dataset, block["variant"]), protocol, method, seed, fold, **options)
+    return qp.run_fold(data.load(dataset, block["variant"]), protocol, method, seed, fold, **options)
 
 
 @pytest.mark.parametrize("protocol", protocols.names())
@@ -153,8 +153,8 @@ def test_protocols_are_complete_and_refuse_unknown_names():
 def exact_of(name, seed, fold):
     """The record of the method ``exact`` on a split, and EP's that it starts from."""
     dataset = data.load(name, "as-released")
-    ep = qp.run_cell(dataset, "as-released", "ep", seed, fold)[-1]
-    return qp.run_cell(dataset, "as-released", "exact", seed, fold, start=ep)[0], ep, dataset
+    ep = qp.run_fold(dataset, "as-released", "ep", seed, fold)[-1]
+    return qp.run_fold(dataset, "as-released", "exact", seed, fold, start=ep)[0], ep, dataset
 
 
 def test_the_exact_column_is_the_exact_posterior_at_eps_hyperparameters():
@@ -177,8 +177,8 @@ def at(kernel):
 
 def test_hyperparameters_by_the_corrected_evidence_are_where_it_is_highest(mirror):
     dataset, method = data.load("ionosphere", "as-released", mirror=str(mirror)), "corrected-evidence"
-    ep = qp.run_cell(dataset, "as-released", "ep", 0, 5)[-1]
-    (record,) = qp.run_cell(dataset, "as-released", method, 0, 5, start=ep)
+    ep = qp.run_fold(dataset, "as-released", "ep", 0, 5)[-1]
+    (record,) = qp.run_fold(dataset, "as-released", method, 0, 5, start=ep)
     assert record["method"] == method and record["status"]["converged"]
     cell, learned = qp.cell_of(dataset, "as-released", method, 0, 5), qp.kernel_at(record["hyperparameters"])
     fits = {"learned": qp.approximate(cell, learned)}
@@ -193,7 +193,7 @@ def test_hyperparameters_by_the_corrected_evidence_are_where_it_is_highest(mirro
     assert record["log_evidence"] == pytest.approx(evidence["learned"], abs=1e-8)
     density = fits["learned"].log_predictive(cell.points.X_test, cell.points.y_test)
     assert record["ntll"] == pytest.approx(-density.mean(), abs=1e-8)
-    (again,) = qp.run_cell(dataset, "as-released", method, 0, 5, fixed=learned)
+    (again,) = qp.run_fold(dataset, "as-released", method, 0, 5, fixed=learned)
     for field in ("hyperparameters", "log_evidence", "ntll"):
         assert again[field] == pytest.approx(record[field], abs=1e-7)
     assert again["status"]["evaluations"] == 1 < record["status"]["evaluations"]
@@ -202,7 +202,7 @@ def test_hyperparameters_by_the_corrected_evidence_are_where_it_is_highest(mirro
 def test_where_the_evidence_is_not_to_be_trusted_nothing_is_learned_and_the_record_says_so(mirror):
     pima = data.load("pima", "as-released", mirror=str(mirror))
     ep = at(SquaredExponential(412401.7, 0.849))
-    (record,) = qp.run_cell(pima, "as-released", "corrected-evidence", 0, 0, start=ep)
+    (record,) = qp.run_fold(pima, "as-released", "corrected-evidence", 0, 0, start=ep)
     assert record["hyperparameters"] == ep["hyperparameters"] and not record["status"]["converged"]
     assert record["status"]["message"].startswith("evidence not corrected: terms of higher cumulants are 0.3")
     fit = qp.approximate(
@@ -218,8 +218,8 @@ def test_the_exact_answer_beside_it_is_at_the_learned_hyperparameters():
         assert there == {**exact, "start": "corrected-evidence"}
         assert methods["corrected-evidence"]["start"] == exact["start"] == "ep"
     dataset, start = data.load("wine13", "as-released"), at(SquaredExponential(26901.5, 8.43))
-    (record,) = qp.run_cell(dataset, "as-released", "corrected-evidence-exact", 0, 0, start=start)
-    (exact,) = qp.run_cell(dataset, "as-released", "exact", 0, 0, start=start)
+    (record,) = qp.run_fold(dataset, "as-released", "corrected-evidence-exact", 0, 0, start=start)
+    (exact,) = qp.run_fold(dataset, "as-released", "exact", 0, 0, start=start)
     assert record["hyperparameters"] == start["hyperparameters"]
     assert record["test_log_density"] == exact["test_log_density"]
 

@@ -26,7 +26,7 @@ def effects():
     for name, protocol, folds in (("wine13", "as-released", (0, 1)), ("coal", "as-described", (0,))):
         block = protocols.block(protocol, qp.task_of(name))
         dataset = data.load(name, block["variant"])
-        records = [r for fold in folds for r in qp.run_cell(dataset, protocol, "ep", 0, fold)]
+        records = [r for fold in folds for r in qp.run_fold(dataset, protocol, "ep", 0, fold)]
         failed = {**records[0], "fold": 7, "hyperparameters": None}
         lines += lookup_effect.effects(dataset, protocol, [*records, failed], lookup.build())
     return lines
@@ -53,8 +53,8 @@ def test_the_box_has_four_sides():
 
 def test_effects_are_those_of_the_protocols_qp(effects):
     dataset = data.load("wine13", "as-released")
-    ep = qp.run_cell(dataset, "as-released", "ep", 0, 1)[0]
-    released = qp.run_cell(dataset, "as-released", "qp", 0, 1, ep)[0]
+    ep = qp.run_fold(dataset, "as-released", "ep", 0, 1)[0]
+    released = qp.run_fold(dataset, "as-released", "qp", 0, 1, ep)[0]
     assert effects[3]["ntll"] == pytest.approx(released["ntll"], abs=1e-9)
 
 
@@ -81,7 +81,7 @@ def results(effects, tmp_path):
     made = [
         {**record, "run": runs.stamp()}
         for fold in (0, 1)
-        for record in qp.run_cell(dataset, "as-released", "ep", 0, fold)
+        for record in qp.run_fold(dataset, "as-released", "ep", 0, fold)
     ]
     path = store.write_records(tmp_path / "data/fits/qp/as-released/wine13/ep.jsonl.gz", made)
     records.collect([path], tmp_path / "results")

@@ -102,11 +102,11 @@ def test_qp_is_compared_with_its_own_ep_fold_by_fold(record, monkeypatch):
         for method in ("ep-tune", "ep")
     ]
 
-    def run_cell(dataset, protocol, method, seed, fold, start, table):
+    def run_fold(dataset, protocol, method, seed, fold, start, table):
         assert (start["method"], start["seed"], start["fold"]) == ("ep-tune", seed, fold)
         return [record(method="qp", seed=seed, fold=fold, latent_variance=[1.0])]
 
-    monkeypatch.setattr(fits, "run_cell", run_cell)
+    monkeypatch.setattr(fits, "run_fold", run_fold)
     found = list(fits.run_job(SimpleNamespace(name="wine12"), "as-released", "qp", seeds, ep))
     assert [each["variances"]["main"] for each in found] == [
         [[1.0 + seed + fold / 4], [1.0]] for seed in seeds for fold in range(10)

@@ -26,7 +26,7 @@ def datasets(request, monkeypatch):
 
 def run(cell, method, **options):
     seed = cell.get("seed_index", cell.get("seed"))
-    return qp.run_cell(data.load(cell["dataset"]), "as-released", method, seed, cell["fold"], **options)
+    return qp.run_fold(data.load(cell["dataset"]), "as-released", method, seed, cell["fold"], **options)
 
 
 def test_ep_and_qp_at_the_same_hyperparameters(cells, datasets):

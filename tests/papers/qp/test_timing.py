@@ -26,7 +26,7 @@ def test_every_method_infers_at_eps_first_tuning(wine, monkeypatch):
     monkeypatch.setattr(api, "fit", lambda *a, **k: calls.append((a, k)) or fit(*a, **k))
     ep, other, quick = timing.measure(wine, "as-released", [(1, 4)], repeats=2)
     timed = [call for call in calls if call[1]["optimise"] is False]
-    tuned = qp.run_cell(wine, "as-released", "ep", 1, 4)[0]
+    tuned = qp.run_fold(wine, "as-released", "ep", 1, 4)[0]
     assert [a[3] for a, _ in timed] == ["ep"] * 2 + ["qp"] * 4
     assert [k["projection"] is None for _, k in timed] == [True] * 4 + [False] * 2
     assert {(a[4].variance, a[4].lengthscale) for a, _ in timed} == {
@@ -41,7 +41,7 @@ def test_every_method_infers_at_eps_first_tuning(wine, monkeypatch):
 
 def test_a_time_is_the_best_of_its_repeats(wine, monkeypatch):
     clock = iter([0.0, 5.0, 10.0, 12.0, 20.0, 29.0])
-    record = qp.run_cell(wine, "as-released", "ep", 0, 0)[0]
+    record = qp.run_fold(wine, "as-released", "ep", 0, 0)[0]
     monkeypatch.setattr(timing.time, "process_time", lambda: next(clock))
     cell = qp.cell_of(wine, "as-released", "ep", 0, 0)
     assert timing._timed(cell, record, "ep", 3)[1] == 2.0
@@ -59,7 +59,7 @@ def test_a_time_of_what_did_not_converge_compares_with_nothing(wine, monkeypatch
     ep, other, _ = timing.measure(wine, "as-released", [(0, 0)], repeats=1)
     assert ep["seconds"] > 0 and (other["seconds"], other["sweeps"]) == (None, None)
     failed = {"hyperparameters": None, "n_train": 96, "seed": 0, "fold": 0}
-    monkeypatch.setattr(qp, "run_cell", lambda *a: [failed])
+    monkeypatch.setattr(qp, "run_fold", lambda *a: [failed])
     assert all(line["seconds"] is None for line in timing.measure(wine, "as-released", [(0, 0)]))
 
 

@@ -47,7 +47,7 @@ def test_methods_are_those_of_the_table(case):
     dataset, record = case
     for method in ("ep", "qp", "vb"):
         start = {"hyperparameters": {"variance": 1.0, "lengthscale": 1.0}} if method == "qp" else None
-        cell = qp.run_cell(dataset, "as-released", method, 0, 0, start, KERNELS[dataset.name])[-1]
+        cell = qp.run_fold(dataset, "as-released", method, 0, 0, start, KERNELS[dataset.name])[-1]
         test = record["latents"]["test"]
         assert record[f"log_evidence_{method}"] == pytest.approx(cell["log_evidence"], abs=1e-9)
         np.testing.assert_allclose(test[f"mean_{method}"], cell["latent_mean"], rtol=1e-6)
@@ -114,7 +114,7 @@ def test_quality_is_that_of_the_worst_latent():
 
 def test_by_default_the_hyperparameters_are_those_of_eps_first_tuning():
     dataset = data.load("wine13", "as-released")
-    first = qp.run_cell(dataset, "as-released", "ep", 0, 3)[0]
+    first = qp.run_fold(dataset, "as-released", "ep", 0, 3)[0]
     assert first["method"] == "ep-tune"
     kernel = truth.tuned_kernel(dataset, 0, 3)
     assert kernel == SquaredExponential(**first["hyperparameters"])
@@ -123,7 +123,7 @@ def test_by_default_the_hyperparameters_are_those_of_eps_first_tuning():
 def test_a_failed_inference_ends_the_job_with_its_reason(monkeypatch):
     dataset = data.load("wine13", "as-released")
     failed = {"hyperparameters": None, "status": {"message": "failed: no reason"}}
-    monkeypatch.setattr(qp, "run_cell", lambda *_: [failed])
+    monkeypatch.setattr(qp, "run_fold", lambda *_: [failed])
     with pytest.raises(ArithmeticError, match="failed: no reason"):
         truth.run(dataset, SMALL)
 

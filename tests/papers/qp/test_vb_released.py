@@ -109,14 +109,14 @@ def test_counts_as_the_released_code_scores_them(cells):
     """Mining, whose K is well conditioned: its cells to 1e-9, and the errors of the predicted counts."""
     for cell in cells["poisson"]:
         if cell["method"] == "vb":
-            stable, released = qp.run_cell(data.load("coal"), "as-released", "vb-joint", cell["seed"], 0)
+            stable, released = qp.run_fold(data.load("coal"), "as-released", "vb-joint", cell["seed"], 0)
             np.testing.assert_allclose(released["test_log_density"], cell["lpd"], atol=1e-9)
             assert released["test_error"] == stable["test_error"]
 
 
 def test_one_search_makes_both_records():
     """Same fit, own predictions; the second's seconds are its own."""
-    stable, released = qp.run_cell(data.load("wine12"), "as-released", "vb-joint", 0, 1)
+    stable, released = qp.run_fold(data.load("wine12"), "as-released", "vb-joint", 0, 1)
     assert (stable["method"], released["method"]) == ("vb-joint", "vb-joint-released")
     for name in ("hyperparameters", "log_evidence", "seed", "fold", "n_train"):
         assert stable[name] == released[name]
@@ -130,7 +130,7 @@ def test_what_was_done_to_k_is_in_the_record(monkeypatch):
         return Prediction(np.zeros(len(X)), np.full(len(X), SMALLEST), 3, 2, 1e-5)
 
     monkeypatch.setattr(vb_released, "predict", predicted)
-    stable, released = qp.run_cell(data.load("wine12"), "as-released", "vb-joint", 0, 0)
+    stable, released = qp.run_fold(data.load("wine12"), "as-released", "vb-joint", 0, 0)
     status = released["status"]
     assert (status["clipped"], status["retries"], status["jitter"]) == (3, 2, 1e-5)
     assert stable["status"]["clipped"] == stable["status"]["retries"] == 0
@@ -141,7 +141,7 @@ def test_a_k_without_a_factor_fails_its_record_alone(monkeypatch):
         raise NotPositiveDefinite("K with jitter", 3, 9)
 
     monkeypatch.setattr(vb_released, "factor_with_jitter", broken)
-    stable, released = qp.run_cell(data.load("wine12"), "as-released", "vb-joint", 0, 0)
+    stable, released = qp.run_fold(data.load("wine12"), "as-released", "vb-joint", 0, 0)
     assert stable["ntll"] is not None
     assert released["ntll"] is None and "K with jitter" in released["status"]["message"]
 

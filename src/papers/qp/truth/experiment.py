@@ -190,7 +190,7 @@ def _target(ep: api.Fit, points: Split, kernel: SquaredExponential) -> Target:
 
 def tuned_kernel(dataset: Dataset, seed: int, fold: int) -> SquaredExponential:
     """Return the hyperparameters of EP's first tuning; ArithmeticError if it failed."""
-    first = fits.run_cell(dataset, PROTOCOL, "ep", seed, fold)[0]
+    first = fits.run_fold(dataset, PROTOCOL, "ep", seed, fold)[0]
     if first["hyperparameters"] is None:
         raise ArithmeticError(f"EP's tuning on {dataset.name} failed: {first['status']['message']}")
     return fits.kernel_at(first["hyperparameters"])

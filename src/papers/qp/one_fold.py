@@ -1,4 +1,4 @@
-"""One cell of Table 1, from the command line: fit and test one fold by one method."""
+"""Fit and test one fold of one data set by one method, from the command line."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def fitted(
     fixed: SquaredExponential | None = None,
     mirror: str | None = None,
 ) -> dict[str, Any]:
-    """Return the record of a cell.
+    """Return the record of a fit.
 
     A method may start from the hyperparameters of another. That method is then fitted first.
 
@@ -82,7 +82,7 @@ def fitted(
     def recorded(wanted: str, start: dict[str, Any] | None = None) -> dict[str, Any]:
         job = protocols.job_of(block["methods"], wanted)
         assert job is not None, "methods start from others of their protocol"
-        records = fits.run_cell(dataset, protocol, job, seed, fold, start, fixed)
+        records = fits.run_fold(dataset, protocol, job, seed, fold, start, fixed)
         named = [record for record in records if record["method"] == wanted]
         return named[0] if named else {**records[-1], "method": wanted}
 
