@@ -10,11 +10,13 @@ from papers.core import provenance, records
 from papers.qp.nearer import tables as nearer_tables
 from papers.qp.published import ROWS
 from papers.qp.records import (
+    FITS,
     LOOKUP_EFFECT,
     LOOKUP_ERRORS,
     NEARER_FITS,
     NEARER_LATENTS,
     TIMING,
+    ordered,
 )
 from papers.qp.table1 import rows as table1_rows
 from papers.qp.truth import tables as truth_tables
@@ -59,10 +61,12 @@ class Evidence:
         """Return Table 1."""
         return table1_rows.load(self.folder, Path(self._published, PRINTED))
 
-    @property
+    @cached_property
     def fits(self) -> pd.DataFrame:
-        """Return the fits of the data sets that the paper's claims are about."""
-        fits = self.summary.fits
+        """Return the fits of the data sets that the paper's claims are about; none without files."""
+        import pandas as pd
+
+        fits = ordered(pd.concat([self.rows(study) for study in FITS.values()], ignore_index=True))
         return fits[fits["dataset"].isin(ROWS)]
 
     @cached_property

@@ -67,6 +67,13 @@ def test_a_claim_depends_on_nothing_but_the_named_rows(name, monkeypatch):
     assert statistics.verdicts(target, RECORDS) == statistics.committed_verdicts(target) and sum(read) > 0
 
 
+def test_a_claim_is_judged_without_the_rows_of_others(tmp_path):
+    """A receipt judges on the repeated rows alone, so that other studies have no file."""
+    for name in claims.load():
+        (target,) = names.find([name])
+        assert {finding.id for finding in statistics.findings(target, tmp_path)} == {name}
+
+
 # Drawn rows
 
 
