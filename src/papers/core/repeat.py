@@ -32,6 +32,8 @@ class Repeated(NamedTuple):
 
     rows: dict[Study, list[Row]]
     missing: list[str]
+    origins: dict[Study, set[Study]] = {}
+    """Study -> chosen studies whose repeated rows it came with, itself among them."""
 
 
 def seconds_of(study: Study, rows: pd.DataFrame) -> np.ndarray:
@@ -70,21 +72,23 @@ def repeat(
     pieces.sort(key=lambda piece: -piece.seconds)
     done = _finished(progress)
     studies = {study.file: study for study in records.studies()}
-    result = Repeated({study: [] for study in chosen}, [])
+    result = Repeated({study: [] for study in chosen}, [], {})
+    origins = {piece.name: studies[piece.study] for piece in pieces}
 
-    def add(pairs: list[tuple[str, Row]]) -> None:
+    def add(name: str, pairs: list[tuple[str, Row]]) -> None:
         for file, row in pairs:
             result.rows.setdefault(studies[file], []).append(row)
+            result.origins.setdefault(studies[file], set()).add(origins[name])
 
     for piece in pieces:
-        add(done.get(piece.name, []))
+        add(piece.name, done.get(piece.name, []))
     remaining = [piece for piece in pieces if piece.name not in done]
     run = Parallel(
         n_jobs=max(1, min(cores, len(remaining), os.cpu_count() or 1)), return_as="generator_unordered"
     )
     finished = run(delayed(_make)(piece, source) for piece in remaining)
     for name, pairs, reason in tqdm(finished, "repeating", len(remaining), unit="block", leave=False):
-        add(pairs)
+        add(name, pairs)
         if reason and reason not in result.missing:
             result.missing.append(reason)
         if progress is not None and not reason:

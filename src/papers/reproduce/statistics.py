@@ -70,7 +70,7 @@ def paired(chosen: Frames, repeated: Repeated, folder: Path) -> Pairs:
     """Pair repeated rows, and those of other studies that came with them, with the recorded ones."""
     recorded, repeated_frames, lost, agreements = {}, {}, 0, {}
     for study, rows in repeated.rows.items():
-        if not rows:
+        if not rows or not repeated.origins[study] & chosen.keys():  # none, or of another target
             continue
         if study.key:
             among = chosen.get(study)

@@ -12,7 +12,7 @@ from papers.configuration import Asked
 from papers.core import claims, records, repeat, slices
 from papers.core.jobs import Job
 from papers.core.runs import CHECKOUT
-from papers.core.study import RUN
+from papers.core.study import RUN, Source
 from papers.pep.records import LIMITS, REGRESSION
 from papers.pesc.records import ACCURACY, REGRET
 from papers.qp.records import FITS as QP_FITS
@@ -72,6 +72,15 @@ def test_a_claim_is_judged_without_the_rows_of_others(tmp_path):
     for name in claims.load():
         (target,) = names.find([name])
         assert {finding.id for finding in statistics.findings(target, tmp_path)} == {name}
+
+
+def test_rows_of_another_claim_are_not_compared():
+    """Several claims in one run repeat their rows together; each receipt is about its own."""
+    chosen = {study: records.load(study, RECORDS)[:1] for study in (ACCURACY, LIMITS)}
+    repeated = repeat.repeat(chosen, Source(None, RECORDS))
+    assert repeated.rows[LIMITS] and repeated.rows[ACCURACY]
+    pairs = statistics.paired({ACCURACY: chosen[ACCURACY]}, repeated, RECORDS)
+    assert set(pairs.recorded) == set(pairs.agreements) == {ACCURACY}
 
 
 # Drawn rows
