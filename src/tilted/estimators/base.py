@@ -7,6 +7,7 @@ parameters are the fields of a dataclass, from which the constructor that scikit
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, dataclass_transform
@@ -91,7 +92,7 @@ class ScoreMixin:
 
 
 @parameters
-class LatentFunctions(BaseEstimator):
+class LatentFunctions(BaseEstimator, ABC):
     """Parameters of every estimator, and methods of the latent functions: ``fit`` sets ``models_``."""
 
     _settings: ClassVar[type[Settings]]
@@ -130,6 +131,7 @@ class LatentFunctions(BaseEstimator):
         super().set_params(**own | ({"kernel": kernel} if of_kernel else {}))
         return self
 
+    @abstractmethod
     def _fitter(
         self,
         X: np.ndarray,
@@ -142,7 +144,6 @@ class LatentFunctions(BaseEstimator):
 
         ``labels`` [N] are the classes, all of which random parts of the rows have to contain.
         """
-        raise NotImplementedError("each estimator fits its own kind of model")
 
     def _merge_rows(
         self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -140,9 +141,9 @@ class Regressor(ScoreMixin, RegressorMixin, LatentFunctions):
         self._keep([model], ["the fit"], inputs)
         return self
 
+    @abstractmethod
     def _start_values(self, targets: np.ndarray, weights: np.ndarray | None) -> Start:
         """Return checked targets [N] and the values that a fit starts from; each subclass has its own."""
-        raise NotImplementedError("each regressor checks its own targets")
 
     def _is_aimless(self, start: Start) -> bool:
         """Return whether a search was requested of constant targets."""
