@@ -28,12 +28,21 @@ APART = ("protocol", "dataset")
 
 
 class Repeated(NamedTuple):
-    """Repeated rows by study, also of studies that came with them, and what was not to be had."""
+    """Repeated rows.
+
+    Attributes
+    ----------
+    rows : dict
+        Study -> its rows; also studies that were not chosen, whose rows come with those of a chosen one.
+    missing : list of str
+        Data that could not be loaded.
+    origins : dict
+        Study -> the chosen studies that its rows come from.
+    """
 
     rows: dict[Study, list[Row]]
     missing: list[str]
-    origins: dict[Study, set[Study]] = {}
-    """Study -> chosen studies whose repeated rows it came with, itself among them."""
+    origins: dict[Study, set[Study]]
 
 
 def seconds_of(study: Study, rows: pd.DataFrame) -> np.ndarray:

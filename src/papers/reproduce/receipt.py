@@ -73,7 +73,7 @@ class Receipt:
 
     @cached_property
     def failures(self) -> list[str]:
-        """Why the receipt fails, a sentence each; none if it does not."""
+        """Return the reasons for which the receipt fails, a sentence each."""
         sentences = [*self.damage, *(self.missing if not self.statuses else [])]
         must = [status for status in self.statuses if status != CHAOTIC]
         elsewhere = sum(status in (BETTER, WORSE) for status in must)
@@ -192,19 +192,19 @@ class Receipt:
         lines += [f"- not repeated: {line}" for line in self.missing if line not in self.failures]
         if cells:
             lines += ["", *grid(("On these rows", "repeated", "record", "may differ by"), "lrrr", cells)]
-        left = len(self.statistics) - len(listed)
-        lines += [f"and {left} more in {PAGE}"] if left > 0 else []
+        n_more = len(self.statistics) - len(listed)
+        lines += [f"and {n_more} more in {PAGE}"] if n_more > 0 else []
         lines += [""] if cells else []
         lines += [self.everything()] if self.sample.recorded else []
         return [*lines, *(f"Other versions than the lock's: {name}" for name in other_versions())]
 
     def markdown(self) -> list[str]:
         """Return the page."""
-        first, *others = self.lines()
+        first, *body = self.lines()
         statements = [claims.load()[name].statement for name in self.target.claims]
         stamp = runs.stamp()
         end = f"{stamp['environment']}; commit {stamp['commit'] or 'unknown'}; {stamp['date']}."
-        return [f"# {first}", "", *(text for line in statements for text in (line, "")), *others, "", end]
+        return [f"# {first}", "", *(text for line in statements for text in (line, "")), *body, "", end]
 
     def terminal(self, width: int = 80) -> list[str]:
         """Return the lines of a terminal."""

@@ -58,7 +58,7 @@ class Statistic(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """The same rows, recorded and repeated, by study; how many were lost; how single rows agree."""
+    """Rows of the record and their repetitions by study, the number of lost ones, and how rows agree."""
 
     recorded: Frames
     repeated: Frames
