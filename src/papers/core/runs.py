@@ -171,13 +171,13 @@ def environment() -> str:
 
 
 def blas() -> list[str]:
-    """Return the BLAS libraries that numpy and scipy use, such as ``openblas 0.3.31 Haswell``."""
+    """Return the BLAS libraries that numpy and scipy use, such as ``openblas 0.3.31 Haswell``, sorted."""
     import scipy.linalg  # noqa: F401  # which loads its own library
     from threadpoolctl import threadpool_info
 
     libraries = [info for info in threadpool_info() if info["user_api"] == "blas"]
     names = [f"{info['internal_api']} {info['version']} {info.get('architecture', '')}" for info in libraries]
-    return list(dict.fromkeys(name.strip() for name in names))
+    return sorted({name.strip() for name in names})
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:

@@ -292,3 +292,14 @@ def test_the_hash_of_sources_follows_their_files(tmp_path, monkeypatch):
     assert all(a != b for a, b in zip(before, after, strict=True))
     with pytest.raises(ValueError, match="no module 'nonesuch'"):
         runs.source_hash("nonesuch")
+
+
+def test_the_environment_does_not_depend_on_the_order_of_libraries(monkeypatch):
+    """NumPy and SciPy bring a library each; the order in which they are listed differs between processes."""
+    libraries = [
+        {"user_api": "blas", "internal_api": "openblas", "version": version, "architecture": "Haswell"}
+        for version in ("0.3.31", "0.3.30")
+    ]
+    for listed in (libraries, libraries[::-1]):
+        monkeypatch.setattr("threadpoolctl.threadpool_info", lambda listed=listed: listed)
+        assert runs.blas() == ["openblas 0.3.30 Haswell", "openblas 0.3.31 Haswell"]
