@@ -12,6 +12,7 @@ from papers.core import records
 from papers.core.agreement import Agreement, compare_frames
 from papers.core.repeat import align
 from papers.core.runs import CHECKOUT
+from papers.core.statistics import share_interval
 from papers.core.study import RUN
 from papers.core.verdicts import MISSING, SHOWN
 from papers.make import ARTIFACTS
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from papers.reproduce.names import Target
 
     Frames = Mapping[Study, pd.DataFrame]
+    Lines = Mapping[tuple[str, str, str, int], Line]
 
 PUBLISHED = CHECKOUT / "data" / "published"
 SMALL = 1e-3
@@ -43,7 +45,8 @@ class Statistic(NamedTuple):
     name : str
     repeated, record : float
     allowed : float
-        Half the width of its 95 % interval on these rows of the record, at least `SMALL`.
+        Half the width of the 95 % interval of the difference of two independent estimates, at least `SMALL`:
+        each side has an interval, and the squares of their halves add up.
     """
 
     name: str
@@ -53,7 +56,7 @@ class Statistic(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Test if both numbers agree within the interval."""
+        """Test if both numbers agree within the interval of their difference."""
         return bool(abs(self.repeated - self.record) <= self.allowed)
 
 
@@ -101,19 +104,35 @@ def _of_claim(target: Target, pairs: Pairs) -> Iterator[Statistic]:
             records.put(folder, {study: frame.to_dict("records") for study, frame in frames.items()})
             judged = findings(target, Path(folder))
         sides.append(_by_name(judged))
-    record, repeated = sides
+    yield from compare_lines(*sides)
+
+
+def compare_lines(record: Lines, repeated: Lines) -> Iterator[Statistic]:
+    """Yield the effect of each line that both sides have."""
     for name in record.keys() & repeated.keys():
         line, repeated_line = record[name], repeated[name]
         if math.isfinite(line.effect) and math.isfinite(repeated_line.effect):
-            half = (line.sample.high - line.sample.low) / 2
-            allowed = max(SMALL * max(1.0, abs(line.effect)), half if math.isfinite(half) else 0.0)
+            half = math.hypot(_half_width(line), _half_width(repeated_line))
+            allowed = max(SMALL * max(1.0, abs(line.effect)), half)
             protocol, row, quantity, _ = name
             yield Statistic(
                 f"{protocol}, {row}: {quantity} ({line.unit})", repeated_line.effect, line.effect, allowed
             )
 
 
-def _by_name(judged: list[Finding]) -> dict[tuple[str, str, str, int], Line]:
+def _half_width(line: Line) -> float:
+    """Return half the width of a line's interval, 0 if it has none.
+
+    A share whose units all count alike, such as six won of six, has a t interval without width. It gets the
+    exact binomial one, as does a share without an interval.
+    """
+    low, high = line.sample.low, line.sample.high
+    if line.unit == "share" and line.n and not low < high:
+        low, high = share_interval(round(line.effect * line.n), line.n)
+    return (high - low) / 2 if math.isfinite(high - low) else 0.0
+
+
+def _by_name(judged: list[Finding]) -> Lines:
     """Return the lines of the deciding blocks by protocol, row, quantity and a number among equal ones."""
     named: dict[tuple[str, str, str, int], Line] = {}
     for finding in judged:
@@ -141,7 +160,7 @@ def _of_table(pairs: Pairs) -> Iterator[Statistic]:
             repeated_rows = pairs.repeated[study].loc[rows.index]
             for score in SCORES:
                 before, after = rows[score].to_numpy(float), repeated_rows[score].to_numpy(float)
-                half = 1.96 * float(before.std()) / math.sqrt(len(before))
+                half = 1.96 * math.hypot(before.std(), after.std()) / math.sqrt(len(before))
                 name = f"{protocol}, {dataset}, {method}: mean {score}"
                 yield Statistic(name, float(after.mean()), float(before.mean()), max(SMALL, half))
 

@@ -12,7 +12,9 @@ from papers.configuration import Asked
 from papers.core import claims, records, repeat, slices
 from papers.core.jobs import Job
 from papers.core.runs import CHECKOUT
+from papers.core.statistics import share_interval
 from papers.core.study import RUN, Source
+from papers.core.verdicts import YES, Inference, Line
 from papers.pep.records import LIMITS, REGRESSION
 from papers.pesc.records import ACCURACY, REGRET
 from papers.qp.records import FITS as QP_FITS
@@ -256,6 +258,18 @@ def test_the_rule_of_a_receipt(statuses, statistic, means, result):
         1.0,
     )
     assert made.result == result
+
+
+@pytest.mark.parametrize(("repeated", "agrees"), [(5, True), (0, False)])
+def test_a_share_that_all_units_support_has_an_interval_of_its_own(repeated, agrees):
+    record, again = (
+        Line("row", "experiments won", "share", won / 6, sample=Inference(YES, low, high), n=6)
+        for won, low, high in [(6, 1.0, 1.0), (repeated, 0.1, 0.2)]
+    )
+    (statistic,) = statistics.compare_lines({("p", "row", "won", 0): record}, {("p", "row", "won", 0): again})
+    low, _ = share_interval(6, 6)
+    assert statistic.allowed == pytest.approx(np.hypot((1 - low) / 2, 0.05))
+    assert statistic.agrees == agrees
 
 
 # The end of a preview
