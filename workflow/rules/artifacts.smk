@@ -1,4 +1,53 @@
-# What is made of all papers together.
+# The fits of each paper -> a table of rows a study (qp_rows, ...) -> its tables, figures and verdicts (qp_artifacts, ...).
+
+for paper in PAPERS:
+
+    rule:
+        name:
+            f"{paper}_rows"
+        input:
+            unpack(fits(paper)),
+        output:
+            rows(paper),
+        log:
+            f"logs/{NAME}/{paper}_rows.log",
+        conda:
+            "../envs/tilted.yaml"
+        resources:
+            **NEEDS,
+            joining=1,
+        params:
+            **joining(paper),
+        script:
+            "../scripts/rows.py"
+
+    rule:
+        name:
+            f"{paper}_artifacts"
+        input:
+            rows=rows(paper),
+            committed=committed(paper),
+            published=published(paper),
+        output:
+            artifacts=artifacts(paper),
+            chapter=f"{CHAPTERS}/{paper}.json",
+        log:
+            f"logs/{NAME}/{paper}_artifacts.log",
+        conda:
+            "../envs/tilted.yaml"
+        resources:
+            **NEEDS,
+        params:
+            **artifact_settings(paper),
+        script:
+            "../scripts/artifacts.py"
+
+    rule:  # this paper alone, from a configuration that has others too
+        name:
+            paper
+        input:
+            rows(paper),
+            paths(paper),
 
 
 rule audit:

@@ -1,4 +1,4 @@
-# What rules of one kind share: `use rule experiment as qp_fit with` adds what is its own. None of these three is run.
+# What the rules of experiments share: `use rule experiment as qp_fit with` adds what is its own. It is never run itself.
 
 
 wildcard_constraints:
@@ -23,26 +23,3 @@ rule experiment:
         **NEEDS,
     script:
         "../scripts/fit.py"
-
-
-rule join:
-    log:
-        "logs/join.log",
-    conda:
-        "../envs/tilted.yaml"
-    resources:
-        **NEEDS,
-        joining=1,
-    script:
-        "../scripts/rows.py"
-
-
-rule draw:
-    log:
-        "logs/draw.log",
-    conda:
-        "../envs/tilted.yaml"
-    resources:
-        **NEEDS,
-    script:
-        "../scripts/artifacts.py"

@@ -1,5 +1,5 @@
-# The Power-EP paper: fits by block of splits -> rows -> tables, figures and verdicts.
-# Jobs with their inputs and functions: src/papers/pep/jobs.py; the rules that these extend: base.smk, common.smk.
+# The Power-EP paper: fits by block of splits -> rows, tables, figures and verdicts (artifacts.smk).
+# Jobs with their inputs and functions: src/papers/pep/jobs.py; the rule that these extend: base.smk, common.smk.
 # One file by hand: snakemake data/fits/pep/preview/synthetic/00-00.jsonl.gz
 
 PEP_REGRESSION = "data/fits/pep/{grid}/{dataset}/{block}.jsonl.gz"
@@ -55,38 +55,3 @@ use rule experiment as pep_digits with:
         "logs/pep/digits/{steps}/{training}.log",
     params:
         **settings(PEP_DIGITS),
-
-
-use rule join as pep_rows with:
-    """Join the fits of this configuration to one table of rows a study."""
-    input:
-        unpack(fits("pep")),
-    output:
-        rows("pep"),
-    log:
-        f"logs/{NAME}/pep_rows.log",
-    params:
-        **joining("pep"),
-
-
-use rule draw as pep_artifacts with:
-    """Make the paper's tables and figures, and the verdicts on its claims."""
-    input:
-        rows=rows("pep"),
-        committed=committed("pep"),
-        published=published("pep"),
-    output:
-        artifacts=artifacts("pep"),
-        chapter=f"{CHAPTERS}/pep.json",
-    log:
-        f"logs/{NAME}/pep_artifacts.log",
-    params:
-        **artifact_settings("pep"),
-        sources=content_hash(load_registry()),  # for the table of data sets
-
-
-rule pep:
-    """This paper alone, from a configuration that has others too."""
-    input:
-        rows("pep"),
-        paths("pep"),

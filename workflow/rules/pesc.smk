@@ -1,5 +1,5 @@
-# The supplement on predictive entropy search with constraints: random problems -> rows -> tables, figures and verdicts.
-# Jobs with their inputs and functions: src/papers/pesc/jobs.py; the rules that these extend: base.smk, common.smk.
+# The supplement on predictive entropy search with constraints: random problems -> rows, tables (artifacts.smk).
+# Jobs with their inputs and functions: src/papers/pesc/jobs.py; the rule that these extend: base.smk, common.smk.
 # One file by hand: snakemake data/fits/pesc/accuracy/2/1d-1c.jsonl.gz
 
 PESC_ACCURACY = "data/fits/pesc/accuracy/{problems}/{family}.jsonl.gz"
@@ -28,37 +28,3 @@ use rule experiment as pesc_searches with:
         "logs/pesc/searches/{evaluations}/{problem}.log",
     params:
         **settings(PESC_SEARCHES),
-
-
-use rule join as pesc_rows with:
-    """Join the fits of this configuration to one table of rows a study."""
-    input:
-        unpack(fits("pesc")),
-    output:
-        rows("pesc"),
-    log:
-        f"logs/{NAME}/pesc_rows.log",
-    params:
-        **joining("pesc"),
-
-
-use rule draw as pesc_artifacts with:
-    """Make the paper's tables and figures, and the verdicts on its claims."""
-    input:
-        rows=rows("pesc"),
-        committed=committed("pesc"),
-        published=published("pesc"),
-    output:
-        artifacts=artifacts("pesc"),
-        chapter=f"{CHAPTERS}/pesc.json",
-    log:
-        f"logs/{NAME}/pesc_artifacts.log",
-    params:
-        **artifact_settings("pesc"),
-
-
-rule pesc:
-    """This paper alone, from a configuration that has others too."""
-    input:
-        rows("pesc"),
-        paths("pesc"),

@@ -1,5 +1,5 @@
-# The quantile-propagation paper: standard files (data.smk) and lookup table -> fits -> rows -> Table 1 and figures.
-# Jobs with their inputs and functions: src/papers/qp/jobs.py; the rules that these extend: base.smk, common.smk.
+# The quantile-propagation paper: standard files (data.smk) and lookup table -> fits -> rows, Table 1, figures (artifacts.smk).
+# Jobs with their inputs and functions: src/papers/qp/jobs.py; the rule that these extend: base.smk, common.smk.
 # One file by hand: snakemake data/fits/qp/as-released/wine12/ep-000-001.jsonl.gz
 
 QP_TABLE = "data/lookup/probit.table"
@@ -79,38 +79,3 @@ use rule experiment as qp_lookup_effect with:
         "logs/qp/lookup_effect/{protocol}/{dataset}.log",
     params:
         **settings(QP_EFFECT),
-
-
-use rule join as qp_rows with:
-    """Join the fits of this configuration to one table of rows a study."""
-    input:
-        unpack(fits("qp")),
-    output:
-        rows("qp"),
-    log:
-        f"logs/{NAME}/qp_rows.log",
-    params:
-        **joining("qp"),
-
-
-use rule draw as qp_artifacts with:
-    """Make Table 1, the figures and the verdicts on the paper's claims."""
-    input:
-        rows=rows("qp"),
-        committed=committed("qp"),
-        published=published("qp"),
-    output:
-        artifacts=artifacts("qp"),
-        chapter=f"{CHAPTERS}/qp.json",
-    log:
-        f"logs/{NAME}/qp_artifacts.log",
-    params:
-        **artifact_settings("qp"),
-        protocols=[protocols.block(name, task) for name in protocols.names() for task in protocols.TASKS],
-
-
-rule qp:
-    """This paper alone, from a configuration that has others too."""
-    input:
-        rows("qp"),
-        paths("qp"),

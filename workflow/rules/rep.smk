@@ -1,5 +1,5 @@
-# The relaxed-EP paper: cross-validated parameters -> fits -> rows -> tables, figures and verdicts.
-# Jobs with their inputs and functions: src/papers/rep/jobs.py; the rules that these extend: base.smk, common.smk.
+# The relaxed-EP paper: cross-validated parameters -> fits -> rows, tables, figures and verdicts (artifacts.smk).
+# Jobs with their inputs and functions: src/papers/rep/jobs.py; the rule that these extend: base.smk, common.smk.
 # One file by hand: snakemake data/fits/rep/points/000-000.jsonl.gz
 
 REP_CHOICE = "data/fits/rep/choices/{dataset}-{flips}/{split}.jsonl.gz"
@@ -72,37 +72,3 @@ use rule experiment as rep_points with:
     priority: 1  # the longest fits first
     params:
         **settings(REP_POINTS),
-
-
-use rule join as rep_rows with:
-    """Join the fits of this configuration to one table of rows a study."""
-    input:
-        unpack(fits("rep")),
-    output:
-        rows("rep"),
-    log:
-        f"logs/{NAME}/rep_rows.log",
-    params:
-        **joining("rep"),
-
-
-use rule draw as rep_artifacts with:
-    """Make the paper's tables and figures, and the verdicts on its claims."""
-    input:
-        rows=rows("rep"),
-        committed=committed("rep"),
-        published=published("rep"),
-    output:
-        artifacts=artifacts("rep"),
-        chapter=f"{CHAPTERS}/rep.json",
-    log:
-        f"logs/{NAME}/rep_artifacts.log",
-    params:
-        **artifact_settings("rep"),
-
-
-rule rep:
-    """This paper alone, from a configuration that has others too."""
-    input:
-        rows("rep"),
-        paths("rep"),

@@ -1,5 +1,6 @@
 # The tables and figures of a paper, what they need, and their place in Snakemake's report.
 
+DEFINED = [(name, task) for name in protocols.names() for task in protocols.TASKS]
 CAPTION = Path(str(workflow.current_basedir)).parent / "report" / "artifact.rst"
 
 
@@ -54,6 +55,7 @@ def artifact_settings(paper):
         "paper": paper,
         "folders": lambda wildcards: [ROWS, TABLES, FIGURES, "data/published"],
         "claims": content_hash({name: list(claim) for name, claim in claims.of_paper(paper.upper()).items()}),
+        "definitions": content_hash([load_registry(), *(protocols.block(*pair) for pair in DEFINED)]),
         "source": source_hash(f"papers.{paper}", "papers.core", "papers.make"),
     }
 
