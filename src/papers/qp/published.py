@@ -128,6 +128,10 @@ class Printed(NamedTuple):
     sizes: dict[str, tuple[int, int]]
     asterisks: dict[str, bool]
 
+    def cell(self, row: str, metric: str, method: str) -> tuple[float, float]:
+        """Return mean and standard deviation; NaN where none is printed."""
+        return self.cells.get((row, metric, method), (math.nan, math.nan))
+
 
 def read(path: str | Path) -> Printed:
     """Read the published table, a CSV file with columns ``C`` and ``C_sd`` for each method C."""
@@ -161,7 +165,7 @@ def compare(summary: pd.DataFrame, printed: Printed) -> pd.DataFrame:
         ours is complete.
     """
     keys = zip(summary["row"], summary["metric"], summary["method"].map(printed_as), strict=True)
-    cells = [printed.cells.get(key, (math.nan, math.nan)) for key in keys]
+    cells = [printed.cell(*key) for key in keys]
     table = summary.assign(published_mean=[mean for mean, _ in cells], published_sd=[sd for _, sd in cells])
     spread = table["published_sd"].where(table["published_sd"] > 0)
     table["deviation_sd"] = (table["mean"] - table["published_mean"]) / spread

@@ -39,9 +39,7 @@ def test_a_seed_with_a_failed_fold_is_left_out_whole_and_counted(seed_of, failed
     line = only(table1.means(lines), "TE")
     assert line["mean"] == pytest.approx(20.0)  # the 0.9 of seed 1 does not enter
     assert (line["n_seeds"], line["n_converged"], line["n_attempted"]) == (1, 3, 4)
-    (missing,) = table1.left_out(lines).itertuples()
-    assert (missing.dataset, missing.method, missing.seed) == ("wine12", "ep", 1)
-    assert missing.reason == "1 of 2 folds failed (1)"
+    assert table1.left_out(lines) == ["Wine1 ep (as-released), seed 1: 1 of 2 folds failed (1)"]
     means = table1.seed_means(lines)
     assert means["complete"].tolist() == [True, False] and means["TE"].isna().tolist() == [False, True]
 
@@ -52,8 +50,8 @@ def test_a_seed_with_an_absent_fold_is_left_out(seed_of, failed, frame):
     assert line["mean"] == pytest.approx(10.0)
     assert (line["n_seeds"], line["n_attempted"]) == (1, 19)
     lines[10] = failed(seed=1)
-    (missing,) = table1.left_out(frame(lines)).itertuples()
-    assert missing.reason == "1 of 10 folds failed (0); 1 of 10 folds absent (9)"
+    (missing,) = table1.left_out(frame(lines))
+    assert missing.endswith("seed 1: 1 of 10 folds failed (0); 1 of 10 folds absent (9)")
 
 
 def test_an_unconverged_fit_with_numbers_enters_the_mean_but_not_the_count(
@@ -64,7 +62,7 @@ def test_an_unconverged_fit_with_numbers_enters_the_mean_but_not_the_count(
     found = only(table1.means(lines), "NTLL")
     assert found["mean"] == pytest.approx(200.0)
     assert (found["n_seeds"], found["n_converged"], found["n_attempted"]) == (1, 1, 2)
-    assert table1.left_out(lines).empty
+    assert not table1.left_out(lines)
 
 
 def test_no_complete_seed_means_no_mean(failed, frame):
@@ -76,14 +74,6 @@ def test_no_complete_seed_means_no_mean(failed, frame):
 def test_coal_has_one_fold(line, frame):
     found = only(table1.means(frame([line(dataset="coal", test_error=1.5)])), "TE")
     assert (found["row"], found["mean"], found["sd"]) == ("Mining", pytest.approx(150.0), 0.0)
-
-
-def test_troubled_lists_failed_and_unconverged_fits_with_their_reasons(whole):
-    found = whole.troubled[["dataset", "method", "seed", "fold", "outcome", "reason"]]
-    assert found.values.tolist() == [
-        ["wine12", "qp", 1, 1, "failed", "cavity variance is negative"],
-        ["wine12", "vb-joint", 0, 0, "not converged", "1000 evaluations & more; a note"],
-    ]
 
 
 def test_order_of_the_lines_does_not_matter(run, of_folds):
