@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -190,6 +191,10 @@ removes leaks and repeated rows, and searches until convergence. The smallest ef
 10^-3 nats (NTLL) and 0.05 percentage points (test error; {100 * scores.SIMILAR.margin:g} in QP1)."""
 
 
+Judge = Callable[[Results, str], "list[Block]"]
+"""(results, protocol) -> blocks, the deciding one first."""
+
+
 class Claim(NamedTuple):
     """A claim: the rows that decide it, and the function that judges it.
 
@@ -197,64 +202,61 @@ class Claim(NamedTuple):
     ----------
     rows : tuple of Slice
     judge : callable
-        (fits of a protocol, all results, the protocol) -> blocks, the deciding one first.
     study : Study, optional
         A note next to the verdict says how many of its rows were repeated.
     """
 
     rows: tuple[Slice, ...]
-    judge: Callable[[pd.DataFrame, Results, str], list[Block]]
+    judge: Judge
     study: Study | None = None
 
 
+def _of_fits(judge: Callable[[pd.DataFrame, str], list[Block]]) -> Judge:
+    """Return the function that judges a claim by the fits of a protocol, on the printed data sets only."""
+
+    def of_results(results: Results, protocol: str) -> list[Block]:
+        fits = results.fits
+        return judge(fits[(fits["protocol"] == protocol) & fits["dataset"].isin(ROWS)], protocol)
+
+    return of_results
+
+
 JUDGED = {
-    "QP10": Claim(EXACT, lambda fits, results, protocol: exact.premise(results.truth, protocol), TRUTH),
-    "QP1": Claim(
-        _fits(CLASSIFICATION, EP, TUNED, QP),
-        lambda fits, results, protocol: scores.similar_errors(fits, protocol),
-    ),
+    "QP10": Claim(EXACT, lambda results, protocol: exact.premise(results.truth, protocol), TRUTH),
+    "QP1": Claim(_fits(CLASSIFICATION, EP, TUNED, QP), _of_fits(scores.similar_errors)),
     "QP2": Claim(
         _fits(ALL, EP, TUNED, QP, *(name for _, *pair in scores.VARIANTS for name in pair)),
-        lambda fits, results, protocol: scores.no_higher_ntll(fits, protocol),
+        _of_fits(scores.no_higher_ntll),
     ),
-    "QP3": Claim(_fits(ALL, EP, TUNED, QP), lambda fits, results, protocol: scores.asterisks(fits, protocol)),
-    "QP4": Claim(_fits(ALL, EP, QP, *VB), lambda fits, results, protocol: scores.worse_vb(fits, protocol)),
+    "QP3": Claim(_fits(ALL, EP, TUNED, QP), _of_fits(scores.asterisks)),
+    "QP4": Claim(_fits(ALL, EP, QP, *VB), _of_fits(scores.worse_vb)),
     "QP5": Claim(
         _variances(CLASSIFICATION),
-        lambda fits, results, protocol: [
-            *variances.never_above(fits, protocol),
+        lambda results, protocol: [
+            *_of_fits(variances.never_above)(results, protocol),
             *variances.as_reported(results.rows(VARIANCES), protocol),
         ],
     ),
-    "QP6": Claim(
-        _fits(("coal",), EP, TUNED, QP, *VB),
-        lambda fits, results, protocol: variances.poisson(fits, protocol),
-    ),
-    "QP7": Claim((), lambda fits, results, protocol: projection.one_tilted(protocol)),
+    "QP6": Claim(_fits(("coal",), EP, TUNED, QP, *VB), _of_fits(variances.poisson)),
+    "QP7": Claim((), lambda results, protocol: projection.one_tilted(protocol)),
     "QP8": Claim(
         (Slice(TIMING),),
-        lambda fits, results, protocol: timing.same_time(results.rows(TIMING), protocol),
+        lambda results, protocol: timing.same_time(results.rows(TIMING), protocol),
         TIMING,
     ),
     "QP9": Claim(
         (Slice(LOOKUP_EFFECT),),
-        lambda fits, results, protocol: lookup_effect.unstable(results.rows(LOOKUP_EFFECT), protocol),
+        lambda results, protocol: lookup_effect.unstable(results.rows(LOOKUP_EFFECT), protocol),
         LOOKUP_EFFECT,
     ),
     "OURS1": Claim(
-        NEARER,
-        lambda fits, results, protocol: exact.nearer_variances(results.nearer, protocol),
-        NEARER_FITS,
+        NEARER, lambda results, protocol: exact.nearer_variances(results.nearer, protocol), NEARER_FITS
     ),
     "OURS2": Claim(
-        NEARER,
-        lambda fits, results, protocol: exact.better_evidence(results.nearer, protocol),
-        NEARER_FITS,
+        NEARER, lambda results, protocol: exact.better_evidence(results.nearer, protocol), NEARER_FITS
     ),
     "OURS3": Claim(
-        NEARER,
-        lambda fits, results, protocol: exact.no_worse_predictions(results.nearer, protocol),
-        NEARER_FITS,
+        NEARER, lambda results, protocol: exact.no_worse_predictions(results.nearer, protocol), NEARER_FITS
     ),
 }
 """Claims in the order of the audit; QP7 is decided by computing and uses no rows."""
@@ -266,36 +268,28 @@ CLAIMS = {name: claim.rows for name, claim in JUDGED.items()}
 def judge(results: Results, names: Collection[str] = tuple(JUDGED)) -> list[Finding]:
     """Judge claims, by default all, under every protocol; sort by claim, then by protocol.
 
-    Without fits of a protocol, its claims about fits are not testable. Data sets that no paper used have no
-    claims.
+    Without fits of a protocol, its claims about fits are not testable.
     """
-    fits = results.fits[results.fits["dataset"].isin(ROWS)]
-    by_protocol = {name: fits[fits["protocol"] == name] for name in protocols.names()}
     return [
-        finding(name, protocol, claim.judge(protocol_fits, results, protocol))
+        finding(name, protocol, claim.judge(results, protocol))
         for name, claim in JUDGED.items()
         if name in names
-        for protocol, protocol_fits in by_protocol.items()
+        for protocol in protocols.names()
     ]
 
 
 # Figures
 
 
-def _figure1(name: str, title: str, counts: bool) -> Callable[[Results, Path], None]:
-    """Return the function that draws a panel of figure 1 for each protocol with matched variances."""
-
-    def draw(results: Results, folder: Path) -> None:
-        every = results.rows(VARIANCES)
-        for protocol, points in every.groupby("protocol", sort=False):
-            present = published.row_order(points["dataset"])
-            datasets = [dataset for dataset in present if published.is_counts(dataset) == counts]
-            if datasets:
-                fits = results.fits[results.fits["protocol"] == protocol]
-                stem = folder / str(protocol) / name
-                figures.predictive_variances(fits, points, datasets, stem, f"{title}, {protocol}")
-
-    return draw
+def _figure1(name: str, title: str, counts: bool, results: Results, folder: Path) -> None:
+    """Draw a panel of figure 1 for each protocol with matched variances."""
+    for protocol, points in results.rows(VARIANCES).groupby("protocol", sort=False):
+        present = published.row_order(points["dataset"])
+        datasets = [dataset for dataset in present if published.is_counts(dataset) == counts]
+        if datasets:
+            fits = results.fits[results.fits["protocol"] == protocol]
+            stem = folder / str(protocol) / name
+            figures.predictive_variances(fits, points, datasets, stem, f"{title}, {protocol}")
 
 
 def _paired(results: Results, folder: Path) -> None:
@@ -344,14 +338,14 @@ class Figure(NamedTuple):
 
 FIGURES = {
     "figure1a": Figure(
-        _figure1("figure1a", "Classification", counts=False),
+        partial(_figure1, "figure1a", "Classification", False),
         _variances(CLASSIFICATION),
         "Predictive variances of the latent function on the test points of the classification rows, EP "
         "against QP at equal hyperparameters; below the diagonal QP's is smaller. Open circles and the "
         "lowest panel: folds whose reported EP moved in its second tuning.",
     ),
     "figure1b": Figure(
-        _figure1("figure1b", "Poisson regression", counts=True),
+        partial(_figure1, "figure1b", "Poisson regression", True),
         _variances(("coal",)),
         "The same for Poisson regression on the coal-mining counts, as reported.",
     ),

@@ -71,8 +71,14 @@ def row_of(dataset: str) -> str:
 
 def row_order(datasets: Iterable[str]) -> list[str]:
     """Return distinct data sets: the printed ones in the table's order, then the others by name."""
-    present = set(datasets)
-    return [name for name in ROWS if name in present] + sorted(present.difference(ROWS))
+    return _known_first(datasets, ROWS)
+
+
+def _known_first(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return distinct names: the known ones in their order, then the others by name."""
+    present = set(names)
+    ordered = [name for name in known if name in present]
+    return ordered + sorted(present.difference(ordered))
 
 
 def is_known(dataset: str) -> bool:
@@ -95,9 +101,7 @@ def truth_file(dataset: str, split: int) -> str:
 
 def method_order(methods: Sequence[str]) -> list[str]:
     """Return distinct methods: the published ones in the paper's order, then the others by name."""
-    present = set(methods)
-    printed = [method for method in (*PUBLISHED_COLUMNS, RELEASED_VB) if method in present]
-    return printed + sorted(present.difference(printed))
+    return _known_first(methods, (*PUBLISHED_COLUMNS, RELEASED_VB))
 
 
 def paper_methods(methods: Iterable[str]) -> list[str]:

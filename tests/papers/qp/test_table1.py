@@ -129,33 +129,6 @@ def test_below_is_strict(seed_of, frame, of_folds):
     assert (line.n_below, line.n_seeds_below, line.gap) == (0, 0, 0.0)
 
 
-def test_equal_hyperparameters_use_the_record_that_the_pair_names(seed_of, frame, of_folds):
-    of_folds(2)
-    lines = ep_and_qp(seed_of, [0.3, 0.3], [0.2, 0.2], pair="ep-tune")
-    lines += seed_of([0.1, 0.1], method="ep-tune")
-    found = table1.ntll_gaps(frame(lines))
-    assert gap_of(found, "reported").n_below == 2 and gap_of(found, "equal").n_below == 0
-    assert gap_of(found, "equal").gap == pytest.approx(-100.0)
-
-
-def test_a_fold_without_a_pair_counts_only_as_reported(seed_of, frame, of_folds):
-    of_folds(2)
-    lines = seed_of([0.3, 0.3], method="ep") + seed_of([0.2, 0.2], method="qp")
-    found = table1.ntll_gaps(frame(lines))
-    assert [gap_of(found, against).n_folds for against in ("reported", "equal")] == [2, 0]
-
-
-@pytest.mark.parametrize("moved", [{"variance": 1.001}, {"lengthscale": "2.002"}])
-def test_equal_hyperparameters_drop_a_coal_seed_whose_hyperparameters_moved(seed_of, frame, moved):
-    lines = ep_and_qp(seed_of, [1.6], [1.5], dataset="coal")
-    lines += ep_and_qp(seed_of, [1.6], [1.2], dataset="coal", seed=1)
-    lines[-1] |= moved
-    found = table1.ntll_gaps(frame(lines))
-    reported, equal = gap_of(found, "reported", "Mining"), gap_of(found, "equal", "Mining")
-    assert (reported.n_folds, reported.n_seeds, reported.gap) == (2, 2, pytest.approx(250.0))
-    assert (equal.n_folds, equal.n_seeds, equal.gap) == (1, 1, pytest.approx(100.0))
-
-
 def test_failed_folds_leave_their_seed_out_of_gap_and_shares(seed_of, failed, frame, of_folds):
     of_folds(2)
     lines = ep_and_qp(seed_of, [0.3, 0.3], [0.2, 0.2]) + ep_and_qp(seed_of, [0.3], [0.1], seed=1)

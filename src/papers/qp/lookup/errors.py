@@ -11,7 +11,6 @@ fits. Times are processor seconds.
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -190,17 +189,14 @@ def _errors(result: Projection, exact: Projection, ep: Projection) -> dict[str, 
 
 def repeat(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield rows with their errors measured again; times are not."""
-    for line in rows.to_dict("records"):
-        name, points = line["likelihood"], line["points"]
-        arguments, exact, gap = _exact(name, line["y"], line["region"], points)
-        result = _projections(name, certified_table())[line["projection"]](*arguments)
-        yield {**line, **_errors(result, exact, gap)}
-
-
-@functools.lru_cache(maxsize=2)
-def _exact(name: str, y: int, region: str, points: int) -> tuple[Arguments, Projection, Projection]:
-    arguments = _arguments(name, y, region, points)
-    return arguments, _by_quadrature(*arguments), kl(*arguments)
+    for (name, y, region, points), of_points in rows.groupby(
+        ["likelihood", "y", "region", "points"], sort=False
+    ):
+        arguments = _arguments(name, y, region, points)
+        exact, gap = _by_quadrature(*arguments), kl(*arguments)
+        projections = _projections(name, certified_table())
+        for line in of_points.to_dict("records"):
+            yield {**line, **_errors(projections[line["projection"]](*arguments), exact, gap)}
 
 
 def allowed(name: str) -> Callable[[Row], float]:
