@@ -13,7 +13,7 @@
 ``lookup``, ``differences``, ``timing``
     small studies: lookup tables, the paper's text against its code one choice at a time, seconds;
 ``claims``
-    the verdicts;
-``evidence``, ``figures``, ``artifacts``
-    the rows of a folder, the drawings of Table 1, and the list of all tables and figures.
+    the rules of the verdicts;
+``results``, ``figures``, ``artifacts``
+    the rows of a folder, the drawings of Table 1, and the list of all tables, figures and claims.
 """

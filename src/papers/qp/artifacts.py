@@ -1,22 +1,23 @@
-"""Tables, figures and the audit's chapter of the QP paper, from its records.
+"""Tables, figures and claims of the QP paper, and the rows that each depends on.
 
-`TABLES` and `FIGURES` list the artifacts, `CLAIMS` the rows that decide a claim.
+`TABLES`, `FIGURES` and `JUDGED` list them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from papers.core import provenance, records
-from papers.core.audit import Written
+from papers.core import provenance
+from papers.core.audit import Chapter, Written
 from papers.core.runs import CHECKOUT
 from papers.core.slices import Slice
 from papers.core.store import write_csv, write_text
-from papers.qp import figures, published, timing
-from papers.qp.claims import chapter as claims
-from papers.qp.evidence import Evidence
+from papers.core.verdicts import finding
+from papers.qp import figures, protocols, published, timing
+from papers.qp.claims import exact, projection, scores, variances
 from papers.qp.lookup import effect as lookup_effect
 from papers.qp.lookup import errors as lookup
 from papers.qp.nearer import figures as nearer_figures
@@ -32,18 +33,17 @@ from papers.qp.records import (
     TIMING,
     VARIANCES,
 )
-from papers.qp.table1 import fidelity, latex, tables, vb_column
+from papers.qp.results import Results
+from papers.qp.table1 import fidelity, tables, vb_column
 from papers.qp.truth import figure as truth_figure
 from papers.qp.truth import tables as truth_tables
 from papers.qp.truth.records import TRUTH, TRUTH_LATENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     import pandas as pd
 
-    from papers.core.records import Change
-    from papers.core.verdicts import Finding
+    from papers.core.study import Study
+    from papers.core.verdicts import Block, Finding
 
 
 def write(
@@ -66,89 +66,83 @@ def write(
     FileNotFoundError
         The folder has no records of the paper's fits.
     """
-    evidence = Evidence(folder, published_folder)
+    results = Results(folder, published_folder)
+    if results.fits.empty:
+        raise FileNotFoundError(f"{folder}: no records of the QP paper's fits")
     for table in TABLES:
-        table(evidence, Path(tables_folder))
+        table(results, Path(tables_folder))
     for figure in FIGURES.values():
-        figure.draw(evidence, Path(figures_folder))
-    notes, warnings = evidence.notes
-    chapter = claims.chapter(evidence, {claim: notes[study] for claim, study in STUDIED.items()})
-    return Written([chapter], [*provenance.warnings(evidence.summary.groups), *warnings])
+        figure.draw(results, Path(figures_folder))
+    notes = {name: results.note(claim.study) for name, claim in JUDGED.items() if claim.study}
+    groups = [group for of_study in results.groups.values() for group in of_study]
+    return Written([Chapter(HEADING, judge(results), LEGEND, notes)], provenance.warnings(groups))
 
 
 def findings(folder: Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
     """Judge some claims and write nothing (errors as `write`)."""
-    return claims.judge(Evidence(folder, published_folder), names)
+    return judge(Results(folder, published_folder), names)
 
 
 def draw(name: str, folder: Path, figures_folder: Path) -> None:
     """Draw one figure, under every protocol."""
-    FIGURES[name].draw(Evidence(folder, CHECKOUT / "data" / "published"), figures_folder)
+    FIGURES[name].draw(Results(folder, CHECKOUT / "data" / "published"), figures_folder)
 
 
 # Tables
 
 
-def _table1(evidence: Evidence, folder: Path) -> None:
+def _table1(results: Results, folder: Path) -> None:
     """Write ``qp_table1.{csv,md,tex}``."""
-    summary = evidence.summary
-    tables.write_rounded(summary.table, folder / "qp_table1.csv", 6)
-    write_text(folder / "qp_table1.md", tables.markdown(summary))
-    latex.write_latex(summary, folder / "qp_table1.tex")
+    tables.write_rounded(results.table, folder / "qp_table1.csv", 6)
+    write_text(folder / "qp_table1.md", tables.markdown(results))
+    write_text(folder / "qp_table1.tex", tables.latex(results))
 
 
-def _fidelity(evidence: Evidence, folder: Path) -> None:
+def _fidelity(results: Results, folder: Path) -> None:
     """Write ``qp_fidelity.{csv,md}``, the comparison with the printed table."""
-    summary = evidence.summary
-    checked = fidelity.check(summary)
-    by_variance = fidelity.ridge_lines(fidelity.by_variance(summary.fits), summary)
+    checked = fidelity.check(results)
+    by_variance = fidelity.gap_by_variance(results.fits, results.printed)
     write_text(folder / "qp_fidelity.csv", checked.round(6).to_csv(index=False, lineterminator="\n"))
     text = "\n".join([fidelity.markdown(checked), *by_variance])
     write_text(folder / "qp_fidelity.md", text.rstrip() + "\n")
 
 
-def _vb_column(evidence: Evidence, folder: Path) -> None:
+def _vb_column(results: Results, folder: Path) -> None:
     """Write ``vb_column.{csv,md}``, if some fits are scored as released."""
-    fits, printed = _vb_fits(evidence), evidence.summary.printed
+    fits, printed = results.fits_with_derived, results.printed
     if vb_column.is_replayed(fits):
         table = vb_column.steps(fits, printed)
         tables.write_rounded(table, folder / "vb_column.csv", 6)
         write_text(folder / "vb_column.md", vb_column.markdown(table, vb_column.by_fold(fits), printed))
 
 
-def _vb_fits(evidence: Evidence) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.concat([evidence.fits, evidence.rows(DIFFERENCES)], ignore_index=True)
-
-
-def _truth(evidence: Evidence, folder: Path) -> None:
+def _truth(results: Results, folder: Path) -> None:
     """Write ``qp_truth.{csv,md}``, if there are records."""
-    splits, latents, table = evidence.rows(TRUTH), evidence.rows(TRUTH_LATENTS), evidence.truth
+    splits, latents, table = results.rows(TRUTH), results.rows(TRUTH_LATENTS), results.truth
     if len(table):
         write_csv(folder / "qp_truth.csv", table)
-        truth_tables.write_page(splits, latents, table, folder / "qp_truth.md", evidence.notes[0][TRUTH])
+        truth_tables.write_page(splits, latents, table, folder / "qp_truth.md", results.note(TRUTH))
 
 
-def _nearer(evidence: Evidence, folder: Path) -> None:
+def _nearer(results: Results, folder: Path) -> None:
     """Write ``qp_nearer.{csv,md}``, if there are records."""
-    if len(evidence.nearer):
-        nearer_tables.write(evidence.nearer, evidence.summary.fits, folder)
+    if len(results.nearer):
+        nearer_tables.write(results.nearer, results.fits, folder)
 
 
-def _lookup(evidence: Evidence, folder: Path) -> None:
+def _lookup(results: Results, folder: Path) -> None:
     """Write ``lookup.{csv,md}``, if there are records."""
-    errors, effect, notes = evidence.rows(LOOKUP_ERRORS), evidence.rows(LOOKUP_EFFECT), evidence.notes[0]
+    errors, effect = results.rows(LOOKUP_ERRORS), results.rows(LOOKUP_EFFECT)
     if errors.empty or effect.empty:
         return
     sections = [
         f"# {lookup.TITLE}",
         lookup.LEGEND,
-        "\n".join(notes[LOOKUP_ERRORS]),
+        "\n".join(results.note(LOOKUP_ERRORS)),
         lookup.section(errors),
         "## Effect on the fits",
         lookup_effect.LEGEND,
-        "\n".join(notes[LOOKUP_EFFECT]),
+        "\n".join(results.note(LOOKUP_EFFECT)),
         lookup_effect.section(effect),
     ]
     write_csv(folder / "lookup.csv", errors[list(lookup.COLUMNS)], "%.4g")
@@ -162,112 +156,174 @@ TABLES = (_table1, _fidelity, _vb_column, _truth, _nearer, _lookup)
 
 EP, QP, TUNED = "ep", "qp", "ep-tune"
 VB = (RELEASED_VB, "vb-joint", "vb")
+ALL = tuple(ROWS)
 
 
-def _fits(datasets: Sequence[str], methods: Sequence[str]) -> tuple[Slice, ...]:
+def _fits(datasets: Sequence[str], *methods: str) -> tuple[Slice, ...]:
     """Return the fits under every protocol."""
     return tuple(Slice(study, {"dataset": datasets, "method": methods}) for study in FITS.values())
+
+
+def _variances(datasets: Sequence[str]) -> tuple[Slice, ...]:
+    return (*_fits(datasets, EP, TUNED, QP), Slice(VARIANCES, {"dataset": datasets}))
 
 
 def table1(row: str = "") -> tuple[Slice, ...]:
     """Return the records that one row of Table 1, or all of it, depends on."""
     datasets = [name for name, printed in ROWS.items() if row in ("", printed)]
-    return _fits(datasets, (*PUBLISHED_COLUMNS, *VB))
+    return _fits(datasets, *PUBLISHED_COLUMNS, *VB)
 
 
-def _variances(datasets: Sequence[str]) -> tuple[Slice, ...]:
-    return (*_fits(datasets, (EP, TUNED, QP)), Slice(VARIANCES, {"dataset": datasets}))
+def figure(name: str) -> tuple[Slice, ...]:
+    """Return the records that a figure depends on."""
+    return FIGURES[name].rows
 
 
-OWN_CLAIMS = ("OURS1", "OURS2", "OURS3")
-COMPARED = (NEARER_FITS, NEARER_LATENTS, TRUTH, TRUTH_LATENTS)
-CLAIMS: dict[str, tuple[Slice, ...]] = {
-    "QP1": _fits(CLASSIFICATION, (EP, TUNED, QP)),
-    "QP2": _fits(tuple(ROWS), (EP, TUNED, QP, *(name for _, *pair in claims.VARIANTS for name in pair))),
-    "QP3": _fits(tuple(ROWS), (EP, TUNED, QP)),
-    "QP4": _fits(tuple(ROWS), (EP, QP, *VB)),
-    "QP5": _variances(CLASSIFICATION),
-    "QP6": _fits(("coal",), (EP, TUNED, QP, *VB)),
-    "QP7": (),
-    "QP8": (Slice(TIMING),),
-    "QP9": (Slice(LOOKUP_EFFECT),),
-    "QP10": (Slice(TRUTH), Slice(TRUTH_LATENTS)),
-    **dict.fromkeys(OWN_CLAIMS, tuple(map(Slice, COMPARED))),
+EXACT = (Slice(TRUTH), Slice(TRUTH_LATENTS))
+NEARER = (Slice(NEARER_FITS), Slice(NEARER_LATENTS), *EXACT)
+
+# Claims
+
+HEADING = "Which claims of the QP paper hold"
+LEGEND = f"""\
+`as-released` replays the code of the paper, quirks included. `as-described` follows its text. `corrected`
+removes leaks and repeated rows, and searches until convergence. The smallest effects that matter are
+10^-3 nats (NTLL) and 0.05 percentage points (test error; {100 * scores.SIMILAR.margin:g} in QP1)."""
+
+
+Judge = Callable[[Results, str], "list[Block]"]
+"""(results, protocol) -> blocks, the deciding one first."""
+
+
+class Claim(NamedTuple):
+    """A claim: the rows that decide it, and the function that judges it.
+
+    Attributes
+    ----------
+    rows : tuple of Slice
+    judge : callable
+    study : Study, optional
+        A note next to the verdict says how many of its rows were repeated.
+    """
+
+    rows: tuple[Slice, ...]
+    judge: Judge
+    study: Study | None = None
+
+
+def _of_fits(judge: Callable[[pd.DataFrame, str], list[Block]]) -> Judge:
+    """Return the function that judges a claim by the fits of a protocol, on the printed data sets only."""
+
+    def of_results(results: Results, protocol: str) -> list[Block]:
+        fits = results.fits
+        return judge(fits[(fits["protocol"] == protocol) & fits["dataset"].isin(ROWS)], protocol)
+
+    return of_results
+
+
+JUDGED = {
+    "QP10": Claim(EXACT, lambda results, protocol: exact.premise(results.truth, protocol), TRUTH),
+    "QP1": Claim(_fits(CLASSIFICATION, EP, TUNED, QP), _of_fits(scores.similar_errors)),
+    "QP2": Claim(
+        _fits(ALL, EP, TUNED, QP, *(name for _, *pair in scores.VARIANTS for name in pair)),
+        _of_fits(scores.no_higher_ntll),
+    ),
+    "QP3": Claim(_fits(ALL, EP, TUNED, QP), _of_fits(scores.asterisks)),
+    "QP4": Claim(_fits(ALL, EP, QP, *VB), _of_fits(scores.worse_vb)),
+    "QP5": Claim(
+        _variances(CLASSIFICATION),
+        lambda results, protocol: [
+            *_of_fits(variances.never_above)(results, protocol),
+            *variances.as_reported(results.rows(VARIANCES), protocol),
+        ],
+    ),
+    "QP6": Claim(_fits(("coal",), EP, TUNED, QP, *VB), _of_fits(variances.poisson)),
+    "QP7": Claim((), lambda results, protocol: projection.one_tilted(protocol)),
+    "QP8": Claim(
+        (Slice(TIMING),),
+        lambda results, protocol: timing.same_time(results.rows(TIMING), protocol),
+        TIMING,
+    ),
+    "QP9": Claim(
+        (Slice(LOOKUP_EFFECT),),
+        lambda results, protocol: lookup_effect.unstable(results.rows(LOOKUP_EFFECT), protocol),
+        LOOKUP_EFFECT,
+    ),
+    "OURS1": Claim(
+        NEARER, lambda results, protocol: exact.nearer_variances(results.nearer, protocol), NEARER_FITS
+    ),
+    "OURS2": Claim(
+        NEARER, lambda results, protocol: exact.better_evidence(results.nearer, protocol), NEARER_FITS
+    ),
+    "OURS3": Claim(
+        NEARER, lambda results, protocol: exact.no_worse_predictions(results.nearer, protocol), NEARER_FITS
+    ),
 }
-"""Claim -> the records that decide it; QP7 uses none."""
+"""Claims in the order of the audit; QP7 is decided by computing and uses no rows."""
 
-STUDIED = {"QP10": TRUTH, "QP8": TIMING, "QP9": LOOKUP_EFFECT, **dict.fromkeys(OWN_CLAIMS, NEARER_FITS)}
-"""Claim -> its study; notes next to its numbers list the repeated rows."""
-
-
-def _timed(folder: Path, mirror: str | None) -> dict[str, Change]:
-    lines = list(timing.timed(None, ["as-released"], 3, 3, mirror=mirror))
-    return records.put(folder, {TIMING: lines}, keep=False)
+CLAIMS = {name: claim.rows for name, claim in JUDGED.items()}
+"""Claim -> the records that decide it."""
 
 
-STUDIES: dict[str, Callable[[Path, str | None], dict[str, Change]]] = {TIMING.file: _timed}
-"""Record without a job -> function of a folder of records and a mirror of raw data that measures it."""
+def judge(results: Results, names: Collection[str] = tuple(JUDGED)) -> list[Finding]:
+    """Judge claims, by default all, under every protocol; sort by claim, then by protocol.
+
+    Without fits of a protocol, its claims about fits are not testable.
+    """
+    return [
+        finding(name, protocol, claim.judge(results, protocol))
+        for name, claim in JUDGED.items()
+        if name in names
+        for protocol in protocols.names()
+    ]
 
 
 # Figures
 
 
-def _of_protocols(evidence: Evidence) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each protocol with its fits."""
-    for protocol, fits in evidence.summary.fits.groupby("protocol", sort=False):
-        yield str(protocol), fits
+def _figure1(name: str, title: str, counts: bool, results: Results, folder: Path) -> None:
+    """Draw a panel of figure 1 for each protocol with matched variances."""
+    for protocol, points in results.rows(VARIANCES).groupby("protocol", sort=False):
+        present = published.row_order(points["dataset"])
+        datasets = [dataset for dataset in present if published.is_counts(dataset) == counts]
+        if datasets:
+            fits = results.fits[results.fits["protocol"] == protocol]
+            stem = folder / str(protocol) / name
+            figures.predictive_variances(fits, points, datasets, stem, f"{title}, {protocol}")
 
 
-def _figure1(name: str, title: str, counts: bool) -> Callable[[Evidence, Path], None]:
-    """Return the function that draws a panel of figure 1 for each protocol with matched variances."""
-
-    def draw(evidence: Evidence, folder: Path) -> None:
-        variances = evidence.rows(VARIANCES)
-        for protocol, fits in _of_protocols(evidence):
-            points = variances[variances["protocol"] == protocol]
-            present = published.row_order(points["dataset"])
-            datasets = [dataset for dataset in present if published.is_counts(dataset) == counts]
-            if datasets:
-                stem = folder / protocol / name
-                figures.predictive_variances(fits, points, datasets, stem, f"{title}, {protocol}")
-
-    return draw
+def _paired(results: Results, folder: Path) -> None:
+    for protocol, fits in results.fits.groupby("protocol", sort=False):
+        stem = folder / str(protocol) / "paired"
+        figures.paired_differences(fits, stem, f"Paired differences, {protocol}")
 
 
-def _paired(evidence: Evidence, folder: Path) -> None:
-    for protocol, fits in _of_protocols(evidence):
-        if figures.drawable(fits):
-            title = f"Paired differences, {protocol}"
-            figures.paired_differences(fits, folder / protocol / "paired", title)
+def _published(results: Results, folder: Path) -> None:
+    for protocol, table in results.table.groupby("protocol", sort=False):
+        stem = folder / str(protocol) / "published"
+        figures.figure_table1(table, stem, f"Ours minus published, {protocol}")
 
 
-def _published(evidence: Evidence, folder: Path) -> None:
-    for protocol, table in evidence.summary.table.groupby("protocol", sort=False):
-        if table[["mean", "published_mean"]].notna().all(axis=1).any():
-            title = f"Ours minus published, {protocol}"
-            figures.figure_table1(table, folder / str(protocol) / "published", title)
-
-
-def _draw_vb(evidence: Evidence, folder: Path) -> None:
-    fits = _vb_fits(evidence)
+def _draw_vb(results: Results, folder: Path) -> None:
+    fits = results.fits_with_derived
     if vb_column.is_replayed(fits):
-        table = vb_column.steps(fits, evidence.summary.printed)
+        table = vb_column.steps(fits, results.printed)
         vb_column.figure(table, folder / vb_column.PROTOCOL / "vb_column", "The VB column, step by step")
 
 
-def _draw_truth(evidence: Evidence, folder: Path) -> None:
-    if len(evidence.truth):
-        truth_figure.figure_truth(evidence.rows(TRUTH_LATENTS), evidence.truth, folder / "qp_truth")
+def _draw_truth(results: Results, folder: Path) -> None:
+    if len(results.truth):
+        truth_figure.figure_truth(results.rows(TRUTH_LATENTS), results.truth, folder / "qp_truth")
 
 
-def _draw_nearer(evidence: Evidence, folder: Path) -> None:
-    if len(evidence.nearer):
-        nearer_figures.errors(evidence.nearer, folder / "qp_nearer")
+def _draw_nearer(results: Results, folder: Path) -> None:
+    if len(results.nearer):
+        nearer_figures.errors(results.nearer, folder / "qp_nearer")
 
 
-def _draw_calibration(evidence: Evidence, folder: Path) -> None:
-    latents, exact = evidence.rows(NEARER_LATENTS), evidence.rows(TRUTH_LATENTS)
-    points = nearer_figures.label_probabilities(latents, exact)
+def _draw_calibration(results: Results, folder: Path) -> None:
+    latents, exact_latents = results.rows(NEARER_LATENTS), results.rows(TRUTH_LATENTS)
+    points = nearer_figures.label_probabilities(latents, exact_latents)
     if len(points):
         nearer_figures.calibration(points, folder / "qp_calibration")
 
@@ -275,21 +331,21 @@ def _draw_calibration(evidence: Evidence, folder: Path) -> None:
 class Figure(NamedTuple):
     """A figure: the function that draws it into a folder, the rows it depends on, and its caption."""
 
-    draw: Callable[[Evidence, Path], None]
+    draw: Callable[[Results, Path], None]
     rows: tuple[Slice, ...]
     caption: str
 
 
 FIGURES = {
     "figure1a": Figure(
-        _figure1("figure1a", "Classification", counts=False),
+        partial(_figure1, "figure1a", "Classification", False),
         _variances(CLASSIFICATION),
         "Predictive variances of the latent function on the test points of the classification rows, EP "
         "against QP at equal hyperparameters; below the diagonal QP's is smaller. Open circles and the "
         "lowest panel: folds whose reported EP moved in its second tuning.",
     ),
     "figure1b": Figure(
-        _figure1("figure1b", "Poisson regression", counts=True),
+        partial(_figure1, "figure1b", "Poisson regression", True),
         _variances(("coal",)),
         "The same for Poisson regression on the coal-mining counts, as reported.",
     ),
@@ -310,14 +366,14 @@ FIGURES = {
     ),
     "vb_column": Figure(
         _draw_vb,
-        (*_fits(tuple(ROWS), VB), Slice(DIFFERENCES, {"method": VB})),
+        (*_fits(ALL, *VB), Slice(DIFFERENCES, {"method": VB})),
         "From the printed VB column (grey: mean and spread) to the bound's maximum: the released code's "
         "joint search scored as that code scores, the same fits scored stably, the search with the right "
         "gradient, and the bound maximised.",
     ),
     "qp_truth": Figure(
         _draw_truth,
-        CLAIMS["QP10"],
+        EXACT,
         "EP, QP and VB against the exact posterior on the folds of seed 0: predictive variance over the "
         "exact one (each dot a test point, bars their geometric mean), error of the latent means, mean test "
         "log density (NTLL) and log evidence minus the exact ones; grey is what two Monte-Carlo standard "
@@ -325,7 +381,7 @@ FIGURES = {
     ),
     "qp_nearer": Figure(
         _draw_nearer,
-        CLAIMS["OURS1"],
+        NEARER,
         "Errors of seven approximations against the exact posterior on the folds of seed 0, to the left is "
         "better: variances and means of the test latents, predictive log densities, log evidence; grey is "
         "what two Monte-Carlo standard errors may explain. Where EP corrected until nearly exact (stars) "
@@ -333,7 +389,7 @@ FIGURES = {
     ),
     "qp_calibration": Figure(
         _draw_calibration,
-        tuple(Slice(study, {"dataset": CLASSIFICATION}) for study in COMPARED),
+        tuple(Slice(rows.study, {"dataset": CLASSIFICATION}) for rows in NEARER),
         "Probabilities of labels on the folds of seed 0. Left: how often the likelier label is right, "
         "against its probability, over all rows; black is the exact posterior, its bars what so few test "
         "points may explain. Middle: mean probability minus that share, row by row. Right: by how much the "
@@ -344,8 +400,3 @@ FIGURES = {
 """Figure -> its function, rows and caption, in the order in which they are drawn."""
 
 CAPTIONS = {name: figure.caption for name, figure in FIGURES.items()}
-
-
-def figure(name: str) -> tuple[Slice, ...]:
-    """Return the records that a figure depends on."""
-    return FIGURES[name].rows

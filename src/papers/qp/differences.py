@@ -12,8 +12,7 @@ share.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from papers.core import provenance, records
 from papers.core.grid import grid, items
+from papers.core.jobs import blocks
 from papers.core.store import write_text
 from papers.qp import protocols
 from papers.qp.lines import n_folds
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     Job = tuple[str, str, str, int, int]
+    Record = tuple[str, str]
+    """Protocol and method."""
+
 
 GAP, AHEAD = "qp - ep", "ahead"
 INTRODUCTION = """# Differences between the QP paper's text and its code
@@ -60,44 +63,20 @@ EFFECT_COLUMNS = tuple(
 """Columns of the table of effects; ``n_fits`` fits a side, the unconverged ones among them."""
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A difference between text and code.
-
-    Attributes
-    ----------
-    name, base, why : str
-    rows : dict
-        Data set -> seeds 0, 1, ... that are compared.
-    sides : dict
-        Method -> ((protocol, record) of the base, (protocol, record) of the change).
-    runs : bool
-        True if fits under a derived protocol are needed.
-    """
-
-    name: str
-    base: str
-    why: str
-    rows: dict[str, int]
-    sides: dict[str, tuple[tuple[str, str], tuple[str, str]]]
-    runs: bool
-
-
-def load() -> list[Difference]:
-    """Return every difference, in the file's order."""
-    listed = []
-    for name, entry in protocols.differences().items():
-        base, runs = entry["base"], "change" in entry
-        changed = base + protocols.PLUS + name if runs else base
-        partners = {method: method for method in entry["methods"]} if runs else entry["compare"]
-        sides = {method: ((base, method), (changed, partner)) for method, partner in partners.items()}
-        listed.append(Difference(name, base, entry["why"], entry["rows"], sides, runs))
-    return listed
+def _compared(name: str, entry: Mapping[str, Any]) -> dict[str, tuple[Record, Record]]:
+    """Return, for each method of a difference, the records of the base and of the change."""
+    base = entry["base"]
+    if "change" in entry:
+        return {
+            method: ((base, method), (f"{base}{protocols.PLUS}{name}", method)) for method in entry["methods"]
+        }
+    return {method: ((base, method), (base, partner)) for method, partner in entry["compare"].items()}
 
 
 def bases(names: Sequence[str] = ()) -> list[str]:
     """Return the protocols that some differences change; all differences by default."""
-    return list(dict.fromkeys(d.base for d in load() if not names or d.name in names))
+    chosen = (entry for name, entry in protocols.differences().items() if not names or name in names)
+    return list(dict.fromkeys(entry["base"] for entry in chosen))
 
 
 def jobs(names: Sequence[str] = (), seeds: int | None = None, block: int = 5) -> list[Job]:
@@ -117,25 +96,17 @@ def jobs(names: Sequence[str] = (), seeds: int | None = None, block: int = 5) ->
     ValueError
         No difference with fits has this name; the message lists those that have.
     """
-    runnable = {difference.name: difference for difference in load() if difference.runs}
+    runnable = {name: entry for name, entry in protocols.differences().items() if "change" in entry}
     unknown = sorted(set(names) - set(runnable))
     if unknown:
         raise ValueError(f"no difference '{unknown[0]}' to run; known: {', '.join(runnable)}")
-    out = []
-    for name in names or runnable:
-        for dataset, n in runnable[name].rows.items():
-            n = n if seeds is None else min(n, seeds)
-            for _, (protocol, method) in runnable[name].sides.values():
-                for first in range(0, n, block):
-                    out.append((protocol, dataset, method, first, min(first + block, n) - 1))
-    return out
-
-
-def load_with_bases(folder: str | Path) -> pd.DataFrame:
-    """Load the fits of the protocols, and of the derived ones if there are any, from a folder of records."""
-    import pandas as pd
-
-    return pd.concat([load_fits(folder), records.load(DIFFERENCES, folder)], ignore_index=True)
+    return [
+        (protocol, dataset, method, first, last)
+        for name in names or runnable
+        for dataset, n in runnable[name]["rows"].items()
+        for _, (protocol, method) in _compared(name, runnable[name]).values()
+        for first, last in blocks(n if seeds is None else min(n, seeds), block)
+    ]
 
 
 def effects(frame: pd.DataFrame) -> pd.DataFrame:
@@ -153,30 +124,34 @@ def effects(frame: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    scores, lines = _seed_scores(frame), []
+    lines: list[tuple[object, ...]] = []
+    scores = _seed_scores(frame)
     ntll = frame.set_index([*GROUP, "seed", "fold"])["ntll"].sort_index()
-    for difference in load():
-        for dataset, seeds in difference.rows.items():
+    for name, entry in protocols.differences().items():
+        compared = _compared(name, entry)
+        for dataset, seeds in entry["rows"].items():
             sides = {
                 method: pair
-                for method, names in difference.sides.items()
-                if (pair := _pair(scores, dataset, seeds, names)) is not None
+                for method, records in compared.items()
+                if (pair := _pair(scores, dataset, seeds, records)) is not None
             }
-            if all(base == change for base, change in (difference.sides[method] for method in sides)):
+            if all(base == change for base, change in (compared[method] for method in sides)):
                 continue  # the methods that the difference changes were not run
             if {"ep", "qp"} <= set(sides):
-                names = zip(difference.sides["qp"], difference.sides["ep"], strict=True)
-                ahead = [_share_ahead(ntll, dataset, *pair) for pair in names]
-                gaps = (q.sub(e).dropna() for q, e in zip(sides["qp"], sides["ep"], strict=True))
-                before, after = (g.assign(**{AHEAD: a}) for g, a in zip(gaps, ahead, strict=True))
+                ahead = [
+                    _share_ahead(ntll, dataset, *pair)
+                    for pair in zip(compared["qp"], compared["ep"], strict=True)
+                ]
+                gaps = [q.sub(e).dropna() for q, e in zip(sides["qp"], sides["ep"], strict=True)]
+                before, after = (gap.assign(**{AHEAD: a}) for gap, a in zip(gaps, ahead, strict=True))
                 sides[GAP] = before, after
             for method, pair in sides.items():
-                where = (difference.name, difference.base, ROWS[dataset], method)
-                lines += list(_lines(where, pair, n_folds(dataset)))
+                where = (name, entry["base"], ROWS[dataset], method)
+                lines += _lines(where, *pair, n_folds(dataset))
     return pd.DataFrame(lines, columns=list(EFFECT_COLUMNS))
 
 
-def _share_ahead(ntll: pd.Series, dataset: str, qp: tuple[str, str], ep: tuple[str, str]) -> pd.Series:
+def _share_ahead(ntll: pd.Series, dataset: str, qp: Record, ep: Record) -> pd.Series:
     """Return, by seed, the share of folds on which QP has the lower NTLL; records as (protocol, name)."""
     gap = ntll[qp[0], dataset, qp[1]] - ntll[ep[0], dataset, ep[1]]
     return (gap < 0.0).groupby("seed").mean()
@@ -193,10 +168,10 @@ def _pair(
     scores: dict[tuple[str, str, str], pd.DataFrame],
     dataset: str,
     seeds: int,
-    names: tuple[tuple[str, str], tuple[str, str]],
+    records: tuple[Record, Record],
 ) -> tuple[pd.DataFrame, pd.DataFrame] | None:
     """Return the scores of base and change on their common seeds; None if there is no such seed."""
-    base, change = (scores.get((protocol, dataset, record)) for protocol, record in names)
+    base, change = (scores.get((protocol, dataset, record)) for protocol, record in records)
     if base is None or change is None:
         return None
     common = base.index.intersection(change.index)
@@ -205,15 +180,12 @@ def _pair(
 
 
 def _lines(
-    where: tuple[str, ...], pair: tuple[pd.DataFrame, pd.DataFrame], folds: int
+    where: tuple[str, ...], base: pd.DataFrame, change: pd.DataFrame, folds: int
 ) -> Iterator[tuple[object, ...]]:
     """Yield the rows of the table of effects, one for each metric."""
-    base, change = pair
     n = len(base)
-    unconverged = ("", "") if where[-1] == GAP else tuple(int(side["unconverged"].sum()) for side in pair)
-    for metric in (*FIELDS, AHEAD):
-        if metric not in base:
-            continue
+    unconverged = ("", "") if where[-1] == GAP else tuple(int(x["unconverged"].sum()) for x in (base, change))
+    for metric in base.columns.drop("unconverged"):
         differences = (change[metric] - base[metric]).to_numpy()
         se = float(np.std(differences, ddof=1) / np.sqrt(n)) if n > 1 else np.nan
         means = float(base[metric].mean()), float(change[metric].mean())
@@ -225,47 +197,49 @@ def write_all(folder: str | Path, table_path: str | Path, page_path: str | Path)
 
     Without fits of derived protocols, two records of a base can still be compared.
     """
-    table = effects(load_with_bases(folder))
+    import pandas as pd
+
+    derived = records.load(DIFFERENCES, folder)
+    table = effects(pd.concat([load_fits(folder), derived], ignore_index=True))
     write_rounded(table, table_path, 9)
-    write_text(page_path, page(table, provenance.note(provenance.groups(DIFFERENCES, folder))))
+    write_text(page_path, page(table, provenance.note(provenance.groups(DIFFERENCES, folder, derived))))
 
 
-def page(table: pd.DataFrame, note: Sequence[str] = ()) -> str:
+def page(table: pd.DataFrame, note: Sequence[str]) -> str:
     """Return the table of effects as a page: a section for each difference.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Table of `effects`.
-    note : sequence of str
-        Lines on which fits were refitted (`papers.core.provenance.note`); none without records
-        of derived protocols.
+    ``note`` has lines on how many fits were repeated (`papers.core.provenance.note`), none without fits of
+    derived protocols.
     """
     sections = [
-        f"## {each.name}\n\n{each.why} Base: `{each.base}`.\n{_section(table, each.name)}" for each in load()
+        f"## {name}\n\n{entry['why']} Base: `{entry['base']}`.\n"
+        + _section(table[table["difference"] == name])
+        for name, entry in protocols.differences().items()
     ]
     return "\n".join([INTRODUCTION, *(note or [NOT_RUN]), "", *sections])
 
 
-def _section(table: pd.DataFrame, name: str) -> str:
+def _section(measured: pd.DataFrame) -> str:
     """Return the text of one difference: a row for each data set, effects of each method."""
-    measured = table[table["difference"] == name]
     if measured.empty:
         return "\nNot measured yet.\n"
-    methods = list(dict.fromkeys(measured["method"]))
-    by_itself = [(m, metric) for m in methods if m != GAP for metric in FIELDS]
-    columns = by_itself + [(GAP, metric) for metric in ("NTLL", AHEAD) if GAP in methods]
+    methods = list(measured["method"].unique())
+    columns = [(m, metric) for m in methods if m != GAP for metric in FIELDS]
+    columns += [(GAP, metric) for metric in ("NTLL", AHEAD) if GAP in methods]
     names = [f"{NAMES[m]}, {metric}" if metric != AHEAD else "QP ahead" for m, metric in columns]
-    header = ["Row", "Seeds", *names]
     cells = []
     for row, lines in measured.groupby("row", sort=False):
-        by_name = {(line.method, line.metric): line for line in lines.itertuples()}
-        seeds = dict.fromkeys(str(line.n_seeds) for line in by_name.values())
-        cells.append(
-            [row, "/".join(seeds), *(_cell(by_name[key]) if key in by_name else "" for key in columns)]
-        )
-    text = [*grid(header, "lr" + "r" * len(columns), cells)]
-    unconverged = list(_unconverged(measured))
+        texts = {(line.method, line.metric): _cell(line) for line in lines.itertuples()}
+        seeds = "/".join(map(str, lines["n_seeds"].unique()))
+        cells.append([row, seeds, *(texts.get(key, "") for key in columns)])
+    counted = measured[(measured["metric"] == "NTLL") & (measured["method"] != GAP)]
+    unconverged = [
+        f"{line.row} {NAMES[line.method]}, not converged of {line.n_fits}: base "
+        f"{line.base_unconverged}, change {line.change_unconverged}"
+        for line in counted.itertuples()
+        if line.base_unconverged or line.change_unconverged
+    ]
+    text = grid(["Row", "Seeds", *names], "lr" + "r" * len(columns), cells)
     return "\n".join(["", *text, *(["", *items(unconverged)] if unconverged else []), ""])
 
 
@@ -281,14 +255,3 @@ def _digits(value: float) -> str:
     if value < 1e-9:
         return "0"
     return f"{value:.2f}" if value >= 0.095 else f"{value:.1g}"
-
-
-def _unconverged(measured: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence on the fits that did not converge, for each row and method."""
-    counted = measured[(measured["metric"] == "NTLL") & (measured["method"] != GAP)]
-    for line in counted.itertuples():
-        if line.base_unconverged or line.change_unconverged:
-            yield (
-                f"{line.row} {NAMES[line.method]}, not converged of {line.n_fits}: base "
-                f"{line.base_unconverged}, change {line.change_unconverged}"
-            )

@@ -4,12 +4,8 @@ Figure 1 of the paper is a scatter of the latent predictive variances at test po
 are so close that the scatter alone cannot show a difference of a per cent. A panel beneath it therefore shows
 the relative difference. Another panel shows the folds whose reported EP moved in its second tuning.
 
-Paired differences are those of test log-likelihoods, EP against QP and EP against VB, by data set. A marker
-is the mean difference. Its bar is one standard deviation over seeds to either side (this sample). Its line is
-the 95 % interval for another data set of the same kind (`statistics.corrected_resampled_t`). The band is the
-smallest effect that matters. Right of zero the other method has the lower NTLL. The text at the right edge is
-seeds times folds per seed. Comparisons with fewer than two complete seeds have no spread and no interval and
-are not drawn.
+Paired differences are those of test log-likelihoods, EP against QP and EP against VB, by data set. Right of
+zero the other method has the lower NTLL. The captions (`papers.qp.artifacts.FIGURES`) say what is drawn.
 """
 
 from __future__ import annotations
@@ -69,7 +65,7 @@ def predictive_variances(
     variances : pandas.DataFrame
         Matched variances (`papers.qp.records.VARIANCES`) of that protocol, some of them of these data sets.
     datasets : sequence of str
-        Data sets to draw, names as in the records.
+        Data sets to draw, of one task, names as in the records.
     path_stem, title : str
         Path for `style.drawing`; title above the figure.
     """
@@ -81,7 +77,8 @@ def predictive_variances(
     with style.drawing(path_stem, (4.2, 4.4 + 1.35 * len(panels))) as figure:
         heights = (3.0, *[1.0] * len(panels))
         upper, *lower = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
-        _scatter(upper, main, moved, counts, _main_label(datasets))
+        label = "As reported" if is_counts(datasets[0]) else "Equal hyperparameters"
+        _scatter(upper, main, moved, counts, label)
         _remarks(upper, counts, _drawn(frame, points, datasets))
         for axes, (matched, look) in zip(lower, panels, strict=True):
             _difference(axes, matched, look | {"markersize": 2.6})
@@ -150,26 +147,17 @@ def _difference(axes: Axes, points: pd.DataFrame, look: dict[str, Any]) -> None:
 
 def _dots(n: int) -> dict[str, Any]:
     """Return the look of small filled dots, fainter if many; as pixels, since a PDF of them takes minutes."""
-    opacity = float(np.clip(8 / np.sqrt(max(n, 1)), 0.12, 0.7))
+    opacity = float(np.clip(8 / np.sqrt(n), 0.12, 0.7))
     face = {"color": style.BLUE, "alpha": opacity, "markeredgewidth": 0}
     return {"linestyle": "", "marker": "o", "markersize": 2.6, **face, "rasterized": True, "zorder": 3}
 
 
 def _rings(n: int) -> dict[str, Any]:
     """Return the look of open circles beneath the dots and wider than these, so that both are visible."""
-    opacity = float(np.clip(12 / np.sqrt(max(n, 1)), 0.2, 0.7))
+    opacity = float(np.clip(12 / np.sqrt(n), 0.2, 0.7))
     edge = {"markerfacecolor": "none", "markeredgecolor": style.ORANGE, "markeredgewidth": 0.5}
     ring = {"linestyle": "", "marker": "o", "markersize": 4.6, "alpha": opacity}
     return {**ring, **edge, "rasterized": True, "zorder": 2}
-
-
-def _main_label(datasets: Sequence[str]) -> str:
-    reported = [name for name in datasets if is_counts(name)]
-    if not reported:
-        return "Equal hyperparameters"
-    if len(reported) == len(datasets):
-        return "As reported"
-    return f"Equal hyperparameters ({', '.join(reported)}: as reported)"
 
 
 def figure_table1(
@@ -184,13 +172,16 @@ def figure_table1(
     Parameters
     ----------
     table : pandas.DataFrame
-        Table of `published.compare`, of one protocol; at least one row has our mean and a published one.
+        Table of `published.compare`, of one protocol; nothing is drawn if no row has our mean and a
+        published one.
     path_stem, title : str
         Path for `style.drawing`; title above the figure.
     """
     compared = table[table["published_mean"].notna() & table["mean"].notna()]
     rows = [row for row in dict.fromkeys(table["row"]) if n_seeds(row)]
     methods = method_order(list(compared["method"]))
+    if not methods:
+        return
     with style.drawing(path_stem, (6.9, 1.3 + 0.42 * len(rows))) as figure:
         panels = figure.subplots(1, 2, sharey=True)
         for axes, metric in zip(panels, METRICS, strict=True):
@@ -209,14 +200,9 @@ def _differences(axes: Axes, cells: pd.DataFrame, rows: Sequence[str], methods: 
         colour, marker = style.CYCLE[k % len(style.CYCLE)]
         band: dict[str, Any] = {"color": style.LIGHT, "linewidth": 0, "zorder": 1}
         axes.barh(height, 2 * line.published_sd, left=-line.published_sd, height=0.75 * step, **band)
-        look: dict[str, Any] = {
-            "color": colour,
-            "marker": marker,
-            "markersize": 3.4,
-            "elinewidth": 0.8,
-            "zorder": 3,
-        }
-        axes.errorbar(line.mean - line.published_mean, height, xerr=line.sd, **look)
+        dot: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 3.4}
+        difference = line.mean - line.published_mean
+        axes.errorbar(difference, height, xerr=line.sd, elinewidth=0.8, zorder=3, **dot)
     axes.axvline(0.0, color="black", linewidth=0.7, zorder=2)
     style.signed_axis(axes)
 
@@ -230,11 +216,16 @@ def _row_label(table: pd.DataFrame, row: str) -> str:
 
 
 def _method_handles(methods: Sequence[str]) -> list[Artist]:
-    dots = []
-    for method, (colour, marker) in zip(methods, style.CYCLE, strict=False):
-        label = f"{PUBLISHED_COLUMNS[printed_as(method)]} ({method}), ± our sd"
-        dots.append(style.line(color=colour, marker=marker, markersize=4, linewidth=0.8, label=label))
+    dots = [
+        _dot(colour, marker, f"{PUBLISHED_COLUMNS[printed_as(method)]} ({method}), ± our sd")
+        for method, (colour, marker) in zip(methods, style.CYCLE, strict=False)
+    ]
     return [*dots, style.patch(color=style.LIGHT, label="± published sd")]
+
+
+def _dot(colour: str, marker: str, label: str) -> Artist:
+    """Return a legend handle of a marker with its line."""
+    return style.line(color=colour, marker=marker, markersize=4, linewidth=0.8, label=label)
 
 
 # Paired differences
@@ -272,13 +263,15 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
     Parameters
     ----------
     fits : pandas.DataFrame
-        Records of one protocol that are `drawable`.
+        Records of one protocol; nothing is drawn if no comparison has two complete seeds.
     path_stem, title : str
         Path for `style.drawing`; title above the figure.
     """
     panels = {"QP": _against_qp(fits), "VB": _against_vb(fits)}
     present = {name for series in panels.values() for comparison in series for name in comparison.drawn}
     rows = row_order(present)
+    if not rows:
+        return
     with style.drawing(path_stem, (6.9, 1.5 + 0.36 * len(rows))) as figure:
         both = figure.subplots(1, 2, sharey=True)
         for axes, (method, series) in zip(both, panels.items(), strict=True):
@@ -288,11 +281,6 @@ def paired_differences(fits: pd.DataFrame, path_stem: str | Path, title: str) ->
         style.row_axis(both, [row_of(name) for name in rows])
         figure.suptitle(title, fontsize=9.0)
         figure.legend(handles=_paired_handles(panels), loc="outside lower center", ncols=3)
-
-
-def drawable(fits: pd.DataFrame) -> bool:
-    """Test if any comparison of one protocol has two complete seeds."""
-    return any(comparison.drawn for comparison in [*_against_qp(fits), *_against_vb(fits)])
 
 
 def _against_qp(fits: pd.DataFrame) -> list[Series]:
@@ -354,13 +342,7 @@ def _power(tick: int) -> str:
 
 def _paired_handles(panels: dict[str, list[Series]]) -> list[Artist]:
     dots = [
-        style.line(
-            color=comparison.colour,
-            marker=comparison.marker,
-            markersize=4,
-            linewidth=0.8,
-            label=comparison.label,
-        )
+        _dot(comparison.colour, comparison.marker, comparison.label)
         for series in panels.values()
         for comparison in series
         if comparison.drawn

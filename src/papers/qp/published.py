@@ -71,8 +71,14 @@ def row_of(dataset: str) -> str:
 
 def row_order(datasets: Iterable[str]) -> list[str]:
     """Return distinct data sets: the printed ones in the table's order, then the others by name."""
-    present = set(datasets)
-    return [name for name in ROWS if name in present] + sorted(present.difference(ROWS))
+    return _known_first(datasets, ROWS)
+
+
+def _known_first(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return distinct names: the known ones in their order, then the others by name."""
+    present = set(names)
+    ordered = [name for name in known if name in present]
+    return ordered + sorted(present.difference(ordered))
 
 
 def is_known(dataset: str) -> bool:
@@ -95,9 +101,7 @@ def truth_file(dataset: str, split: int) -> str:
 
 def method_order(methods: Sequence[str]) -> list[str]:
     """Return distinct methods: the published ones in the paper's order, then the others by name."""
-    present = set(methods)
-    printed = [method for method in (*PUBLISHED_COLUMNS, RELEASED_VB) if method in present]
-    return printed + sorted(present.difference(printed))
+    return _known_first(methods, (*PUBLISHED_COLUMNS, RELEASED_VB))
 
 
 def paper_methods(methods: Iterable[str]) -> list[str]:
@@ -127,6 +131,10 @@ class Printed(NamedTuple):
     cells: dict[tuple[str, str, str], tuple[float, float]]
     sizes: dict[str, tuple[int, int]]
     asterisks: dict[str, bool]
+
+    def cell(self, row: str, metric: str, method: str) -> tuple[float, float]:
+        """Return mean and standard deviation; NaN where none is printed."""
+        return self.cells.get((row, metric, method), (math.nan, math.nan))
 
 
 def read(path: str | Path) -> Printed:
@@ -161,7 +169,7 @@ def compare(summary: pd.DataFrame, printed: Printed) -> pd.DataFrame:
         ours is complete.
     """
     keys = zip(summary["row"], summary["metric"], summary["method"].map(printed_as), strict=True)
-    cells = [printed.cells.get(key, (math.nan, math.nan)) for key in keys]
+    cells = [printed.cell(*key) for key in keys]
     table = summary.assign(published_mean=[mean for mean, _ in cells], published_sd=[sd for _, sd in cells])
     spread = table["published_sd"].where(table["published_sd"] > 0)
     table["deviation_sd"] = (table["mean"] - table["published_mean"]) / spread

@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 METHODS = ("ep", "qp", "qp-lookup")
 """EP, QP by direct quadrature, QP with the certified lookup table."""
 
-FILE = "timing.csv"
 TASK = "classification"
-REPEATS = 3
 SAME_TIME = load()["QP8"].margin["factor"]
 """Times whose ratio lies within this factor of 1 are almost the same."""
 
@@ -48,7 +46,7 @@ def measure(
     dataset: Dataset,
     protocol: str,
     cells: Iterable[tuple[int, int]],
-    repeats: int = REPEATS,
+    repeats: int,
 ) -> Iterator[dict[str, Any]]:
     """Time one cold inference of each of `METHODS` on some folds of a classification data set.
 
@@ -161,7 +159,7 @@ def same_time(times: pd.DataFrame, protocol: str) -> list[Block]:
             for quantity in quantities
         ]
         lines = tuple(map(_as_factor, comparisons.tested(family)))
-        remark = REMARK if len(wide) else f"{FILE} has no times of {method} under this protocol"
+        remark = REMARK if len(wide) else f"timing.csv has no times of {method} under this protocol"
         blocks.append(Block(name, test, lines, remark, best=1.0))
     return blocks
 

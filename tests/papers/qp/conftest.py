@@ -1,5 +1,6 @@
 """Synthetic records and frames: values chosen so that every expected number can be worked out by hand."""
 
+import collections
 import functools
 
 import numpy as np
@@ -12,7 +13,7 @@ from papers.qp import lines as qp_lines
 from papers.qp import published, records
 from papers.qp.lines import NO_PAIR
 from papers.qp.published import ROWS
-from papers.qp.table1 import rows as table1
+from papers.qp.results import Results
 
 PUBLISHED = """\
 row,m,n,metric,scale,EP,EP_sd,QP,QP_sd,VB,VB_sd,asterisk
@@ -216,16 +217,23 @@ def of_folds(monkeypatch):
     return lambda n: monkeypatch.setattr(qp_lines, "FOLDS", n)
 
 
-@pytest.fixture
-def whole(run, published_csv, of_folds):
-    """Summary of `run`, of which nothing was made again."""
-    of_folds(2)
-    return table1.summarise(run, published.read(published_csv), RUNS)
-
-
 @pytest.fixture(scope="session")
-def runs():
-    return RUNS
+def results_of():
+    """Function of fits and a printed table: their results, of which nothing was made again."""
+
+    def make(fits, published_csv):
+        results = Results("", "")
+        results.fits, results.printed = records.ordered(fits), published.read(published_csv)
+        results.runs, results.groups = RUNS, collections.defaultdict(list)
+        return results
+
+    return make
+
+
+@pytest.fixture
+def whole(run, results_of, published_csv, of_folds):
+    of_folds(2)
+    return results_of(run, published_csv)
 
 
 @pytest.fixture

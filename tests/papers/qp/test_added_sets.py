@@ -3,12 +3,12 @@
 import pytest
 
 from papers.core.store import RecordError
-from papers.qp import pairs, published
-from papers.qp.evidence import Evidence
+from papers.qp import artifacts, pairs, published
 from papers.qp.lines import n_folds
 from papers.qp.records import FITS
-from papers.qp.table1 import latex, tables
+from papers.qp.results import Results
 from papers.qp.table1 import rows as table1
+from papers.qp.table1 import tables
 
 RELEASED = FITS["as-released"]
 
@@ -36,9 +36,9 @@ def test_rows_orders_and_tasks():
     assert pairs.reference("calls", fits) == "ep" and pairs.reference("pumps_2", fits) == "ep-tune"
 
 
-def test_the_table_has_their_rows_behind_the_printed_ones(mixed, published_csv, runs, of_folds):
+def test_the_table_has_their_rows_behind_the_printed_ones(mixed, results_of, published_csv, of_folds):
     of_folds(2)
-    whole = table1.summarise(mixed, published.read(published_csv), runs)
+    whole = results_of(mixed, published_csv)
     assert list(dict.fromkeys(whole.table["row"])) == ["Wine1", "calls", "pumps_2"]
     text = tables.markdown(whole)
     ours, theirs = text.split("| pumps_2 | ours ")[1].splitlines()[:2]
@@ -47,10 +47,10 @@ def test_the_table_has_their_rows_behind_the_printed_ones(mixed, published_csv, 
     assert set(table1.ntll_gaps(mixed)["row"]) == {"Wine1", "calls", "pumps_2"}
 
 
-def test_latex_escapes_their_names(mixed, published_csv, runs, tmp_path, of_folds):
+def test_latex_escapes_their_names(mixed, results_of, published_csv, of_folds):
     of_folds(2)
-    whole = table1.summarise(mixed, published.read(published_csv), runs)
-    text = latex.write_latex(whole, tmp_path / "t.tex").read_text(encoding="utf-8")
+    whole = results_of(mixed, published_csv)
+    text = tables.latex(whole)
     assert r"pumps\_2 & -- & --" in text and "fewer than the paper's: Wine1 1/1/0." in text
 
 
@@ -62,6 +62,8 @@ def test_records_of_unregistered_sets_are_refused(mixed):
 
 
 def test_claims_are_judged_without_them(mixed):
-    evidence = Evidence("", "")
-    evidence.rows = lambda study: mixed if study == RELEASED else study.frame()
-    assert set(evidence.fits["dataset"]) == {"wine12"}
+    results = Results("", "")
+    results.rows = lambda study: mixed if study == RELEASED else study.frame()
+    assert set(artifacts._of_fits(lambda fits, protocol: fits["dataset"])(results, "as-released")) == {
+        "wine12"
+    }

@@ -17,11 +17,9 @@ from papers.core.verdicts import (
     Finding,
     Inference,
     Line,
-    finding,
 )
-from papers.qp.claims.chapter import CLAIMS, chapter, judge
+from papers.qp.artifacts import HEADING, JUDGED, LEGEND, judge
 from papers.qp.nearer import tables as nearer_tables
-from papers.qp.protocols import names
 from papers.qp.records import LOOKUP_EFFECT, NEARER_FITS, NEARER_LATENTS, TIMING, TRUTH, TRUTH_LATENTS
 from papers.qp.truth import tables as truth_tables
 
@@ -32,8 +30,8 @@ SAMPLED = (
 GAPS = {"ep": (5e-4, 1e-4), "ep-tune": (4e-4, 1e-4), "vb-joint": (5e-2, 1e-3), "vb": (2e-2, 1e-3)}
 
 
-def evidence_of(frame, studies=None):
-    """Evidence without an exact posterior."""
+def results_of(frame, studies=None):
+    """Results without an exact posterior."""
 
     def rows(study):
         return (studies or {}).get(study, study.frame())
@@ -43,10 +41,8 @@ def evidence_of(frame, studies=None):
 
 
 def write_audit(frame, folder, timing=None):
-    return text.write(
-        [chapter(evidence_of(frame, {} if timing is None else {TIMING: timing}), {"QP8": ["A note."]})],
-        folder,
-    )
+    findings = judge(results_of(frame, {} if timing is None else {TIMING: timing}))
+    return text.write([text.Chapter(HEADING, findings, LEGEND, {"QP8": ["A note."]})], folder)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +91,7 @@ def test_the_text_leads_with_a_summary_of_every_claim(written):
     head = page.split("\n## ")[0]
     assert len(head.splitlines()) < 40
     for name, claim in of_paper("QP").items():
-        assert name in CLAIMS and f"| {name:5} |" in head
+        assert name in JUDGED and f"| {name:5} |" in head
         assert f"## {name}: {claim.title}" in page and claim.rule[:40] in page.replace("\n", " ")
     assert "holds (10 yes, 0 no, 0 undecided of 10)" in head and "+0.500" in page
     assert "nan" not in page and "\n\nA note.\n\n" in page.split("## QP8")[1].split("## QP9")[0]
@@ -140,7 +136,7 @@ def test_the_same_records_give_the_same_bytes(fits, written, studies, tmp_path):
 
 def test_studies_belong_to_their_protocol(fits, studies):
     times = studies["timing"](protocol="corrected", cells=20)
-    findings = judge(evidence_of(fits(rows=("crabs",)), {TIMING: times}))
+    findings = judge(results_of(fits(rows=("crabs",)), {TIMING: times}))
     verdicts = {found.protocol: found.verdict for found in findings if found.id == "QP8"}
     assert verdicts == {"as-released": TOO_FEW, "as-described": TOO_FEW, "corrected": HOLDS}
 
@@ -148,13 +144,9 @@ def test_studies_belong_to_their_protocol(fits, studies):
 # The rules of claims.yaml, as they are
 
 
-def of_claim(name, evidence):
+def of_claim(name, results):
     """Protocol -> verdict on a claim."""
-    by_protocol = {protocol: evidence.fits[evidence.fits["protocol"] == protocol] for protocol in names()}
-    return {
-        protocol: finding(name, protocol, CLAIMS[name](fits, evidence, protocol)).verdict
-        for protocol, fits in by_protocol.items()
-    }
+    return {found.protocol: found.verdict for found in judge(results, [name])}
 
 
 ALL = {"ep": (5e-3, 1e-4), "ep-tune": (5e-3, 1e-4), "vb-joint": (5e-2, 1e-3), "vb": (5e-2, 1e-3)}
@@ -170,13 +162,13 @@ def clear(fits):
 @pytest.mark.parametrize("name", ["QP1", "QP2", "QP4", "QP5"])
 def test_one_row_decides_what_the_paper_says_of_every_one(clear, name):
     frame = clear["as-released"].copy()
-    assert of_claim(name, evidence_of(frame))["as-released"] == HOLDS
+    assert of_claim(name, results_of(frame))["as-released"] == HOLDS
     ep = frame["method"].isin(["ep", "ep-tune"]) & (frame["dataset"] == "sonar")
     frame.loc[ep, "test_error"] += 1e-2  # QP1
     frame.loc[ep, "ntll"] += -1e-2 if name == "QP2" else 0.0
     frame.loc[frame["method"].eq("vb-joint") & (frame["dataset"] == "sonar"), "ntll"] -= 0.2  # QP4
     frame.loc[frame["method"].eq("qp") & (frame["dataset"] == "sonar"), "ratio_max"] = 1.1  # QP5
-    assert of_claim(name, evidence_of(frame))["as-released"] == FAILS
+    assert of_claim(name, results_of(frame))["as-released"] == FAILS
 
 
 @pytest.mark.parametrize("name", ["QP1", "QP2", "QP3", "QP4", "QP5"])
@@ -188,21 +180,21 @@ def test_below_twenty_seeds_nothing_is_decided_where_there_could_be_more(clear, 
         (10, "as-described", True),
     ):
         frame = clear[protocol].query("seed < @seeds")
-        assert (of_claim(name, evidence_of(frame))[protocol] == HOLDS) == enough, (seeds, protocol)
+        assert (of_claim(name, results_of(frame))[protocol] == HOLDS) == enough, (seeds, protocol)
     fewer = clear["as-released"]
     fewer = fewer[(fewer["dataset"] != "pima") | (fewer["seed"] < 19)]
-    assert of_claim(name, evidence_of(fewer))["as-released"] == TOO_FEW
+    assert of_claim(name, results_of(fewer))["as-released"] == TOO_FEW
 
 
 def test_the_coal_series_is_asked_for_a_hundred_seeds(fits):
     for seeds, verdict in ((99, TOO_FEW), (100, HOLDS)):
         frame = fits(rows=("coal",), seeds=seeds, ntll=ALL)
-        assert of_claim("QP6", evidence_of(frame))["as-released"] == verdict
+        assert of_claim("QP6", results_of(frame))["as-released"] == verdict
     frame.loc[frame["method"] == "qp", "ratio_max"] = 1.1
-    assert of_claim("QP6", evidence_of(frame))["as-released"] == FAILS  # one part of three
+    assert of_claim("QP6", results_of(frame))["as-released"] == FAILS  # one part of three
 
 
 def test_lookup_tables_are_asked_for_folds_that_can_tell_on_both_rows(fits, studies):
     for cells, verdict in ((20, UNDECIDED), (19, TOO_FEW)):
-        evidence = evidence_of(fits(rows=("crabs",)), {LOOKUP_EFFECT: studies["effect"](cells=cells)})
-        assert of_claim("QP9", evidence)["as-described"] == verdict
+        results = results_of(fits(rows=("crabs",)), {LOOKUP_EFFECT: studies["effect"](cells=cells)})
+        assert of_claim("QP9", results)["as-described"] == verdict

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from papers.core.verdicts import FAILS, HOLDS, IN_PART, SHOWN, TOO_FEW, UNDECIDED
-from papers.qp.claims import chapter as scores
+from papers.qp.claims import scores
 from papers.qp.published import ROWS
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -4,13 +4,12 @@ import pytest
 
 from papers.qp import published
 from papers.qp.table1 import fidelity
-from papers.qp.table1 import rows as table1
 
 PAIR = {"pair": "ep", "n_above": 0, "ratio_min": 1.0, "ratio_median": 1.0, "ratio_max": 1.0}
 
 
 @pytest.fixture
-def checked(line, frame, published_csv, of_folds):
+def checked(line, frame, results_of, published_csv, of_folds):
     """Checks of runs with these Mining cells: (method, seed) -> (TE, NTLL) in natural units."""
     of_folds(1)
 
@@ -27,7 +26,7 @@ def checked(line, frame, published_csv, of_folds):
             )
             for (m, s), (te, ntll) in cells.items()
         ]
-        return fidelity.check(table1.summarise(frame(lines), published.read(published_csv), {}))
+        return fidelity.check(results_of(frame(lines), published_csv))
 
     return check
 
@@ -133,10 +132,10 @@ def test_files_say_what_misses_and_on_how_many_seeds(checked):
     assert "None." in fidelity.markdown(found[found["verdict"] != "miss"])
 
 
-def test_the_printed_table_has_ninety_checks(pytestconfig, run, of_folds):
+def test_the_printed_table_has_ninety_checks(pytestconfig, run, results_of, of_folds):
     of_folds(2)
-    printed = published.read(pytestconfig.rootpath / "data" / "published" / "qp_table1.csv")
-    found = fidelity.check(table1.summarise(run, printed, {}))
+    path = pytestconfig.rootpath / "data" / "published" / "qp_table1.csv"
+    found = fidelity.check(results_of(run, path))
     assert found["check"].value_counts().to_dict() == {
         "cell": 60,
         "gap": 10,
@@ -151,11 +150,8 @@ def test_the_printed_table_has_ninety_checks(pytestconfig, run, of_folds):
 
 
 @pytest.fixture
-def printed(run, pytestconfig, of_folds):
-    """A summary beside the published table as it is."""
-    of_folds(2)
-    path = pytestconfig.rootpath / "data" / "published" / "qp_table1.csv"
-    return table1.summarise(run, published.read(path), {})
+def printed(pytestconfig):
+    return published.read(pytestconfig.rootpath / "data" / "published" / "qp_table1.csv")
 
 
 def fold(line, seed, variance, gap, **other):
@@ -172,16 +168,12 @@ def test_folds_are_put_into_classes_and_averaged(line, frame, printed):
     lines = [record for case in cases for record in fold(line, *case)]
     lines += fold(line, 5, 1e7, 100.0, protocol="corrected") + fold(line, 6, 1e7, 100.0, dataset="coal")
     lines += fold(line, 7, 1e7, 100.0)[:1]  # EP alone
-    classes = fidelity.by_variance(frame(lines))
-    found = list(classes.itertuples(index=False, name=None))
-    assert [row[:3] for row in found] == [("crabs", 0, 1), ("crabs", 1, 1), ("crabs", 2, 2), ("crabs", 3, 1)]
-    assert [row[3] for row in found] == pytest.approx([1.0, 2.0, 4.0, -4.0])
-    lines = fidelity.ridge_lines(classes, printed)
+    lines = fidelity.gap_by_variance(frame(lines), printed)
     cells = [cell.strip() for cell in lines[-1].strip("|").split("|")]
     assert cells == ["Crabs", "+1.00 (1)", "+2.00 (1)", "+4.00 (2)", "-4.00 (1)", "+0.1"]
     assert len(lines[-3].split("|")) == len(lines[-1].split("|"))
 
 
 def test_a_class_without_folds_is_a_dash(line, frame, printed):
-    classes = fidelity.by_variance(frame(fold(line, 0, 1e5, 0.5)))
-    assert fidelity.ridge_lines(classes, printed)[-1].count(" - ") == 3
+    fits = frame(fold(line, 0, 1e5, 0.5))
+    assert fidelity.gap_by_variance(fits, printed)[-1].count(" - ") == 3

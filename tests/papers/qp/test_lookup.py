@@ -28,6 +28,15 @@ def test_errors_and_sizes(compared):
     assert np.all(paper["bytes"] == 8 * 20001 * 2001) and np.all(paper["build_seconds"] > 100)
 
 
+@pytest.mark.parametrize("name, y", [("probit", 1), ("poisson-square", 3)])
+def test_a_built_table_has_the_numbers_of_the_grid_without_one(name, y):
+    points = lookup._arguments(name, y, "box", 300)
+    interpolate, arguments = lookup._small_table(name, y, points)
+    expected = lookup.COARSE.project(*arguments).variance
+    np.testing.assert_allclose(interpolate(*arguments), expected, rtol=1e-12)
+    assert [len(axis) for axis in lookup.axes(lookup.PAPER)] == [20001, 2001]
+
+
 def test_the_table_says_what_a_table_costs(compared):
     text = lookup.section(
         compared.assign(bytes=compared["bytes"].mask(compared["bytes"].between(1, 65536), 40536))

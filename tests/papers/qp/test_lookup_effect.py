@@ -27,8 +27,12 @@ def effects():
         block = protocols.block(protocol, qp.task_of(name))
         dataset = data.load(name, block["variant"])
         records = [r for fold in folds for r in qp.run_fold(dataset, protocol, "ep", 0, fold)]
-        failed = {**records[0], "fold": 7, "hyperparameters": None}
-        lines += lookup_effect.effects(dataset, protocol, [*records, failed], lookup.build())
+        kernels = {
+            (r["seed"], r["fold"]): qp.kernel_at(r["hyperparameters"])
+            for r in records
+            if r["method"] == lookup_effect.start_of(protocol, name)
+        }
+        lines += lookup_effect.effects(dataset, protocol, kernels, lookup.build())
     return lines
 
 

@@ -6,14 +6,12 @@ import pytest
 from papers import data
 from papers.core import records, runs, store
 from papers.qp import fits as qp
-from papers.qp import published
 from papers.qp.records import FITS
-from papers.qp.table1 import rows as table1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dataset, row", [("wine12", "Wine1"), ("wine13", "Wine2"), ("wine23", "Wine3")])
-def test_ep_and_qp_agree_with_the_published_row(dataset, row, pytestconfig, tmp_path):
+def test_ep_and_qp_agree_with_the_published_row(dataset, row, results_of, pytestconfig, tmp_path):
     loaded = data.load(dataset)
     ep = list(qp.run_job(loaded, "as-released", "ep", range(10)))
     records_made = ep + list(qp.run_job(loaded, "as-released", "qp", range(10), ep))
@@ -23,9 +21,8 @@ def test_ep_and_qp_agree_with_the_published_row(dataset, row, pytestconfig, tmp_
         tmp_path / "data" / "fits" / "qp" / "as-released" / dataset / "all.jsonl.gz", stamped
     )
     records.collect([path], tmp_path / "results")
-    printed = published.read(pytestconfig.rootpath / "data" / "published" / "qp_table1.csv")
     fits = records.load(FITS["as-released"], tmp_path / "results")
-    table = table1.summarise(fits, printed, {}).table
+    table = results_of(fits, pytestconfig.rootpath / "data" / "published" / "qp_table1.csv").table
     compared = table[table["method"].isin(["ep", "qp"])]
     assert set(compared["row"]) == {row} and len(compared) == 4
     for line in compared.itertuples():

@@ -1,16 +1,15 @@
 """CSV, Markdown and LaTeX: columns, values, coverage, lists of trouble, same bytes twice."""
 
 import csv
-import dataclasses
 import re
 
 import pytest
 
 from papers.core import grid, provenance
 from papers.qp import lines as reasons
-from papers.qp import published
-from papers.qp.table1 import latex, tables
+from papers.qp.records import FITS
 from papers.qp.table1 import rows as table1
+from papers.qp.table1 import tables
 
 
 @pytest.fixture
@@ -19,12 +18,12 @@ def text(whole):
 
 
 @pytest.fixture
-def summary_of(frame, published_csv, runs, of_folds):
+def summary_of(frame, results_of, published_csv, of_folds):
     """Summary of lines, as many folds as there are."""
 
     def of(lines, folds=1):
         of_folds(folds)
-        return table1.summarise(frame(lines), published.read(published_csv), runs)
+        return results_of(frame(lines), published_csv)
 
     return of
 
@@ -132,7 +131,7 @@ def test_published_values_do_not_wait_for_our_runs(line, summary_of, tmp_path):
         "2007.3 ± 119.8",
         "200",
     ]
-    assert r"$170.3_{\pm 15.9}$" in latex.write_latex(whole, tmp_path / "t.tex").read_text()
+    assert r"$170.3_{\pm 15.9}$" in tables.latex(whole)
 
 
 def test_markdown_sets_ours_beside_published(text):
@@ -191,7 +190,8 @@ def test_clean_runs_say_none_and_what_was_never_made_again_is_said(line, summary
     assert "| as-released | ep     |    1 |         1 |      0.100 | 2026-01-02 |" in text
     assert "- python 3, fast & small" in text
     group = provenance.Group("qp/fits.csv", "coal ep", 1, 0, 0, 0, 0, 0, ("2026-01-02",), ())
-    text = tables.markdown(dataclasses.replace(whole, groups=[group]))
+    whole.groups[FITS["as-released"]] = [group]
+    text = tables.markdown(whole)
     assert "**Not all of these records were verified: see Provenance below.**" in text.split("## Protocol")[0]
     assert "**NEVER REPEATED: qp/fits.csv: coal ep.**" in text.split("## Provenance")[1]
 
@@ -200,14 +200,16 @@ def test_troubles_with_one_cause_are_one_entry(line, unconverged, frame):
     lines = [unconverged("1000 evaluations; ridge 1e-4", seed=s, fold=k) for s in (0, 1, 3) for k in (0, 1)]
     lines += [unconverged("1000 evaluations; ridge 2e-4", seed=4, fold=1)]
     entries = table1.trouble_entries(frame(lines))
-    assert entries == [("Wine1 ep (as-released), 7 not converged: 1000 evaluations", "0-1,3/0-1 4/1")]
+    assert entries == [
+        "Wine1 ep (as-released), 7 not converged: 1000 evaluations (seeds/folds: 0-1,3/0-1 4/1)"
+    ]
 
 
 def test_numbers_that_differ_do_not_make_another_cause(line, unconverged, frame):
     reasons = [f"search abandoned: variance={v}, lengthscale=({a}, np.float64(inf))" for v, a in VECTORS]
     lines = [unconverged(reason, seed=s) for s, reason in enumerate(reasons)]
     lines += [unconverged(f"step of {k}e-3; ridge", seed=9, fold=k) for k in (1, 2)]
-    assert [heading.split(": ", 1)[1] for heading, _ in table1.trouble_entries(frame(lines))] == [
+    assert [text.split(": ", 1)[1].split(" (seeds")[0] for text in table1.trouble_entries(frame(lines))] == [
         "search abandoned: variance=#, lengthscale=(#)",
         "step of #",
     ]
@@ -215,7 +217,7 @@ def test_numbers_that_differ_do_not_make_another_cause(line, unconverged, frame)
 
 def test_one_odd_fit_keeps_its_number_but_not_its_vector(unconverged, frame):
     (entry,) = table1.trouble_entries(frame([unconverged("variance=2.5, lengthscale=(1.0, inf); ridge")]))
-    assert entry[0].endswith("1 not converged: variance=2.5, lengthscale=(#)")
+    assert "1 not converged: variance=2.5, lengthscale=(#) (seeds" in entry
 
 
 VECTORS = (("inf", "np.float64(0.06)"), ("2.5e+07", "np.float64(-1e-15)"), ("nan", "3"))
@@ -236,7 +238,7 @@ def test_reasons_are_compared_without_their_numbers(first, second, same):
 
 
 def test_tex_keeps_the_papers_arrangement(whole, tmp_path):
-    text = latex.write_latex(whole, tmp_path / "t.tex").read_text()
+    text = tables.latex(whole)
     lines = text.splitlines()
     assert r"Data & $m$ & $n$ & EP & QP & VB & EP & QP & VB \\" in lines
     where = next(k for k, line in enumerate(lines) if line.startswith("Wine1"))
@@ -254,15 +256,15 @@ def test_tex_has_a_table_a_protocol(line, summary_of, tmp_path):
     lines = [
         line(dataset="coal", protocol=p, method=m) for p in ("as-released", "corrected") for m in ("ep", "qp")
     ]
-    text = latex.write_latex(summary_of(lines), tmp_path / "t.tex").read_text()
+    text = tables.latex(summary_of(lines))
     assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 2
     assert text.count("{") == text.count("}")
 
 
 def test_tex_marks_what_is_counted():
-    assert latex._star("") == ""
-    assert latex._star("*") == r"\rlap{$^{*}$}"
-    assert latex._star("*f") == r"\rlap{$^{*\mathrm{f}}$}"
+    assert tables._star("") == ""
+    assert tables._star("*") == r"\rlap{$^{*}$}"
+    assert tables._star("*f") == r"\rlap{$^{*\mathrm{f}}$}"
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_a_time_of_what_did_not_converge_compares_with_nothing(wine, monkeypatch
     assert ep["seconds"] > 0 and (other["seconds"], other["sweeps"]) == (None, None)
     failed = {"hyperparameters": None, "n_train": 96, "seed": 0, "fold": 0}
     monkeypatch.setattr(qp, "run_fold", lambda *a: [failed])
-    assert all(line["seconds"] is None for line in timing.measure(wine, "as-released", [(0, 0)]))
+    assert all(line["seconds"] is None for line in timing.measure(wine, "as-released", [(0, 0)], 1))
 
 
 @pytest.fixture

@@ -65,12 +65,16 @@ def test_folds_are_told_apart_by_what_was_done_to_them(fits):
 
 def test_the_share_of_clipped_folds_that_a_printed_mean_needs(fits):
     """Stable 310 on average, 500 more where clipped."""
-    (row,) = vb_column.by_fold(fits).itertuples(index=False)
-    assert vb_column.needed(row, "NTLL", 410.0) == pytest.approx(0.2)
-    assert vb_column.needed(row, "NTLL", 310.0) == pytest.approx(0.0)
-    assert vb_column.needed(row, "TE", 35.0) == pytest.approx(0.5)
+    folds = vb_column.by_fold(fits)
+
+    def needed(metric, printed, folds=folds):
+        return vb_column.needed(folds, metric, printed).item()
+
+    assert needed("NTLL", 410.0) == pytest.approx(0.2)
+    assert needed("NTLL", 310.0) == pytest.approx(0.0)
+    assert needed("TE", 35.0) == pytest.approx(0.5)
     # where the others are worse by 100 too: 310 + 100 (1 - w) + 500 w
-    assert vb_column.needed(row._replace(ntll=100.0), "NTLL", 510.0) == pytest.approx(0.25)
+    assert needed("NTLL", 510.0, folds.assign(ntll=100.0)) == pytest.approx(0.25)
 
 
 def test_a_row_without_clipped_folds_has_no_mean_over_them(fits):

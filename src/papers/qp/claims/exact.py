@@ -40,20 +40,17 @@ def premise(table: pd.DataFrame, protocol: str) -> list[Block]:
         `papers.qp.truth.tables.summary`, perhaps empty.
     protocol : str
     """
-    sampled = table if protocol == TRUTH_PROTOCOL else table[:0]
     return [
-        _against_exact(sampled, "test", "test latents"),
-        _against_exact(sampled, "train", "training latents"),
+        _against_exact(table[table["part"] == subset], protocol, name)
+        for subset, name in (("test", "test latents"), ("train", "training latents"))
     ]
 
 
-def _against_exact(table: pd.DataFrame, subset: str, name: str) -> Block:
+def _against_exact(table: pd.DataFrame, protocol: str, name: str) -> Block:
     test = (
         f"mean over the {name} of a fold, interval of {DECIDED:g} Monte-Carlo standard errors (upper bounds)"
     )
-    by_row: dict[str, dict[str, Any]] = {}
-    for line in table[table["part"] == subset].itertuples(index=False):
-        by_row.setdefault(line.row, {})[line.method] = line
+    by_row = _by_row(table, protocol)
     lines: list[Line] = []
     for row in ROWS.values():
         if row in by_row:
@@ -61,8 +58,18 @@ def _against_exact(table: pd.DataFrame, subset: str, name: str) -> Block:
         else:
             lines += [Line(row, name, "relative", note="no exact posterior") for name in (OVER, NEARER)]
     complete = sum(by_method["ep"].splits >= TEN for by_method in by_row.values())
-    remark = _sides(lines) if len(table) else ELSEWHERE
+    remark = _sides(lines) if by_row else ELSEWHERE
     return Block(name, test, tuple(lines), remark, {"rows of ten splits": complete})
+
+
+def _by_row(table: pd.DataFrame, protocol: str) -> dict[str, dict[str, Any]]:
+    """Return row -> method -> line of a summary; empty under a protocol without ground truth."""
+    if protocol != TRUTH_PROTOCOL:
+        return {}
+    return {
+        row: {line.method: line for line in lines.itertuples(index=False)}
+        for row, lines in table.groupby("row", sort=False)
+    }
 
 
 def _of_row(by_method: dict[str, Any]) -> list[Line]:
@@ -161,10 +168,7 @@ def _untrusted(line: Any) -> str:
 
 
 def _blocks(table: pd.DataFrame, protocol: str, test: str, line: Callable[[Any, Any], Line]) -> list[Block]:
-    sampled = len(table) > 0 and protocol == TRUTH_PROTOCOL
-    by_row: dict[str, dict[str, Any]] = {}
-    for approximation in table.itertuples(index=False) if sampled else []:
-        by_row.setdefault(approximation.row, {})[approximation.method] = approximation
+    by_row = _by_row(table, protocol)
     blocks = []
     for grade in GRADES:
         lines = [line(by_method[grade], by_method["ep"]) for by_method in by_row.values()]
@@ -174,5 +178,5 @@ def _blocks(table: pd.DataFrame, protocol: str, test: str, line: Callable[[Any, 
             if row not in by_row
         ]
         covered = {"rows of ten splits": sum(x[grade].splits >= TEN for x in by_row.values())}
-        blocks.append(Block(f"EP, {grade}", test, tuple(lines), "" if sampled else ELSEWHERE, covered))
+        blocks.append(Block(f"EP, {grade}", test, tuple(lines), "" if by_row else ELSEWHERE, covered))
     return blocks

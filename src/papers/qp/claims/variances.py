@@ -42,7 +42,6 @@ SLACK = (
     f"sweeps stop by the sites' absolute change here, which leaves variances free by more than {ACCURACY:g}, "
     "so a larger ratio may be the stop's"
 )
-QP_LOWER = "QP below EP"
 SLIGHT = NTLL._replace(margin=load()["QP6"].margin["gap"])
 """The NTLL with the paper's own gap on the coal series as the smallest difference that matters."""
 
@@ -50,24 +49,37 @@ LARGEST = "largest v_QP / v_EP - 1"
 BELOW = f"v_QP / v_EP at most 1 + {ACCURACY:g} at every test point; interval: smallest and largest"
 
 
-def never_above(fits: pd.DataFrame, protocol: str, variances: pd.DataFrame | None = None) -> list[Block]:
-    """Judge QP5: QP's predictive variances against EP's, at all test points of all folds.
-
-    Parameters
-    ----------
-    fits : pandas.DataFrame
-        Fits of one protocol.
-    protocol : str
-        Its name.
-    variances : pandas.DataFrame, optional
-        `papers.qp.records.VARIANCES`, of every protocol: has the folds whose reported EP moved.
-    """
+def never_above(fits: pd.DataFrame, protocol: str) -> list[Block]:
+    """Judge QP5: QP's predictive variances against EP's, at all test points of all folds."""
     exceeded = _exceeded(protocol, "classification")
     lines = tuple(_largest_ratio(fits, name, exceeded) for name in CLASSIFICATION)
     remark = joined(_slack(lines), fallback(fits, protocol, EQUAL, CLASSIFICATION))
     covered = {"seeds": _fewest_seeds(fits, CLASSIFICATION)}
-    equal = Block("equal hyperparameters", BELOW, lines, remark, covered, best=-math.inf)
-    return [equal, *([] if variances is None else _as_reported(variances, protocol, exceeded))]
+    return [Block("equal hyperparameters", BELOW, lines, remark, covered, best=-math.inf)]
+
+
+def as_reported(variances: pd.DataFrame, protocol: str) -> list[Block]:
+    """Compare the folds whose reported EP left QP's hyperparameters, on the seeds that figure 1a draws.
+
+    ``variances`` are those of every protocol (`papers.qp.records.VARIANCES`).
+    """
+    here = variances[(variances["protocol"] == protocol) & (variances["reference"] == REPORTED_PAIR)]
+    if here.empty:
+        return []
+    exceeded, lines = _exceeded(protocol, "classification"), []
+    for dataset in CLASSIFICATION:
+        points = here[here["dataset"] == dataset]
+        if points.empty:
+            lines.append(Line(ROWS[dataset], LARGEST, "excess", note="no fold moved"))
+            continue
+        excess = points["v_qp"] / points["v_ep"] - 1
+        low, high = float(excess.min()), float(excess.max())
+        folds = len(points[["seed", "fold"]].drop_duplicates())
+        note = f"{int((excess > ACCURACY).sum())} of {len(points)} points above; {counted(folds, 'fold')}"
+        lines.append(_largest(dataset, low, high, exceeded, len(points), note))
+    drawn = spans(set(here["seed"]))
+    remark = f"EP where its second tuning moved it, QP where the first had ended; seeds {drawn}"
+    return [Block("EP as reported", BELOW, tuple(lines), remark, best=-math.inf)]
 
 
 def poisson(fits: pd.DataFrame, protocol: str) -> list[Block]:
@@ -92,28 +104,6 @@ def _exceeded(protocol: str, task: str) -> str:
     return UNDECIDED if stop == "site-rms" else NO
 
 
-def _as_reported(variances: pd.DataFrame, protocol: str, exceeded: str) -> list[Block]:
-    """Compare the folds whose reported EP left QP's hyperparameters, on the seeds that figure 1a draws."""
-    here = variances[(variances["protocol"] == protocol) & (variances["reference"] == REPORTED_PAIR)]
-    if here.empty:
-        return []
-    lines = []
-    for dataset in CLASSIFICATION:
-        points = here[here["dataset"] == dataset]
-        if points.empty:
-            lines.append(Line(ROWS[dataset], LARGEST, "excess", note="no fold moved"))
-            continue
-        excess = points["v_qp"] / points["v_ep"] - 1
-        low, high = float(excess.min()), float(excess.max())
-        folds = len(points[["seed", "fold"]].drop_duplicates())
-        note = f"{int((excess > ACCURACY).sum())} of {len(points)} points above; {counted(folds, 'fold')}"
-        sample = Inference(YES if high <= ACCURACY else exceeded, low, high)
-        lines.append(Line(ROWS[dataset], LARGEST, "excess", high, sample=sample, n=len(points), note=note))
-    drawn = spans(set(here["seed"]))
-    remark = f"EP where its second tuning moved it, QP where the first had ended; seeds {drawn}"
-    return [Block("EP as reported", BELOW, tuple(lines), remark, best=-math.inf)]
-
-
 def _slack(lines: Iterable[Line]) -> str:
     return SLACK if any(line.sample.status == UNDECIDED for line in lines) else ""
 
@@ -127,16 +117,13 @@ def _fewest_seeds(fits: pd.DataFrame, datasets: Sequence[str]) -> int:
 def _ranked(fits: pd.DataFrame, method: str) -> list[Line]:
     """Compare QP with EP, and VB with both."""
     contrasts = (
-        (QP_LOWER, "EP - QP", "ep", "qp"),
-        ("VB the worst", f"{method} - EP", method, "ep"),
-        ("VB the worst", f"{method} - QP", method, "qp"),
+        ("QP below EP", "EP - QP", "ep", "qp", SLIGHT),
+        ("VB the worst", f"{method} - EP", method, "ep", NTLL),
+        ("VB the worst", f"{method} - QP", method, "qp", NTLL),
     )
     family = [
-        draft
-        for row, quantity, first, second in contrasts
-        for draft in drafts(
-            fits, ["coal"], quantity, first, second, SLIGHT if row == QP_LOWER else NTLL, higher
-        )
+        drafts(fits, ["coal"], quantity, first, second, score, higher)[0]
+        for _, quantity, first, second, score in contrasts
     ]
     return [replace(line, row=row) for line, (row, *_) in zip(tested(family), contrasts, strict=True)]
 
@@ -172,5 +159,10 @@ def _largest_ratio(fits: pd.DataFrame, dataset: str, exceeded: str) -> Line:
     counts = ((len(qp) - len(matched), "fold without a pair"), (unconverged, "fit of QP not converged"))
     notes = [f"{above} of {n} points above by more than 1e-9"]
     notes += [counted(count, noun) for count, noun in counts if count]
+    return _largest(dataset, low, high, exceeded, n, "; ".join(notes))
+
+
+def _largest(dataset: str, low: float, high: float, exceeded: str, n: int, note: str) -> Line:
+    """Return the row of a data set whose n excesses lie between ``low`` and ``high``."""
     sample = Inference(YES if high <= ACCURACY else exceeded, low, high)
-    return Line(ROWS[dataset], LARGEST, "excess", high, sample=sample, n=n, note="; ".join(notes))
+    return Line(ROWS[dataset], LARGEST, "excess", high, sample=sample, n=n, note=note)

@@ -7,7 +7,7 @@ protocol's QP starts from.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from tilted.kernels.squared_exponential import SquaredExponential
     from tilted.projections.table import RatioTable
 
-FILE = "lookup_effect.csv"
 ROUNDING = 1e-11
 MARGIN = load()["QP9"].margin
 RARE, OUTSIDE = MARGIN["share"], MARGIN["outside"]
@@ -67,21 +66,31 @@ def start_of(protocol: str, dataset: str) -> str:
 
 def measure(protocol: str, data: str, records: str, table: str, log: str) -> Iterator[dict[str, Any]]:
     """Yield the rows (`effects`) from paths: standard file, records of EP, certified table; no log."""
-    return effects(standard.read_standard(data), protocol, store.read_records(records), lookup.read(table))
+    dataset = standard.read_standard(data)
+    start = start_of(protocol, dataset.name)
+    kernels = {
+        (record["seed"], record["fold"]): fits.kernel_at(record["hyperparameters"])
+        for record in store.read_records(records)
+        if record["method"] == start and record["hyperparameters"] is not None
+    }
+    return effects(dataset, protocol, kernels, lookup.read(table))
 
 
 def effects(
-    dataset: Dataset, protocol: str, fitted: Iterable[dict[str, Any]], table: RatioTable | None
+    dataset: Dataset,
+    protocol: str,
+    kernels: Mapping[tuple[int, int], SquaredExponential],
+    table: RatioTable,
 ) -> Iterator[dict[str, Any]]:
-    """Run QP by quadrature and with each table, at the hyperparameters of recorded fits.
+    """Run QP by quadrature and with each table.
 
     Parameters
     ----------
     dataset : Dataset
         Data set in the variant of the protocol.
     protocol : str
-    fitted : iterable of dict
-        Records of the protocol's EP; those of the method that its QP starts from are used.
+    kernels : mapping
+        (seed, fold) -> kernel at the hyperparameters that the protocol's QP starts from.
     table : RatioTable
         Table of the probit; counts have no certified table and need none.
 
@@ -91,31 +100,16 @@ def effects(
         Columns of `papers.qp.records.LOOKUP_EFFECT`. ``outside_box`` is the share of the sites whose cavity
         lies outside the paper's table; it and ``ntll`` are None where the fit failed.
     """
-    start = start_of(protocol, dataset.name)
-    for record in fitted:
-        if record["method"] == start and record["hyperparameters"] is not None:
-            where = record["seed"], record["fold"]
-            kernel = fits.kernel_at(record["hyperparameters"])
-            yield from _effects(dataset, protocol, where, kernel, table)
-
-
-def _effects(
-    dataset: Dataset,
-    protocol: str,
-    where: tuple[int, int],
-    kernel: SquaredExponential,
-    table: RatioTable | None,
-) -> Iterator[dict[str, Any]]:
-    """Yield the rows of one (seed, fold)."""
-    cell = fits.cell_of(dataset, protocol, "qp", *where)
-    projections = {"quadrature": None, "certified": table, "as-described": PAPER}
-    if cell.block["likelihood"] != "probit":
-        del projections["certified"]
-    for name, projection in projections.items():
-        yield {
-            **{"dataset": dataset.name, "protocol": protocol, "seed": where[0], "fold": where[1]},
-            **{"projection": name, **_outcome(cell, kernel, projection)},
-        }
+    for (seed, fold), kernel in kernels.items():
+        cell = fits.cell_of(dataset, protocol, "qp", seed, fold)
+        projections = {"quadrature": None, "certified": table, OF_PAPER: PAPER}
+        if cell.block["likelihood"] != "probit":
+            del projections["certified"]
+        for name, projection in projections.items():
+            yield {
+                **{"dataset": dataset.name, "protocol": protocol, "seed": seed, "fold": fold},
+                **{"projection": name, **_outcome(cell, kernel, projection)},
+            }
 
 
 def _outcome(
@@ -165,9 +159,9 @@ def repeat(rows: pd.DataFrame, recorded: pd.DataFrame, mirror: str | None) -> It
         (recorded["method"] == start_of(protocol, dataset.name)) & (recorded["outcome"] != FAILED)
     ]
     kernels = {(row["seed"], row["fold"]): kernel_of(row) for row in starts.to_dict("records")}
-    for where in dict.fromkeys(zip(rows["seed"], rows["fold"], strict=True)):
-        if where in kernels:
-            yield from _effects(dataset, protocol, where, kernels[where], certified_table())
+    folds = dict.fromkeys(zip(rows["seed"], rows["fold"], strict=True))
+    started = {fold: kernels[fold] for fold in folds if fold in kernels}
+    return effects(dataset, protocol, started, certified_table())
 
 
 def section(effect: pd.DataFrame) -> str:
@@ -218,13 +212,13 @@ def unstable(effect: pd.DataFrame, protocol: str) -> list[Block]:
         ]
         lines = (decides, *shown([_lost(f"at most {FEW} features", low), *apart]))
         run, can_tell = (frame["dataset"].value_counts() for frame in (folds, telling))
-        reach = {
-            name: f"on {ROWS[name]} {can_tell.get(name, 0)} of {counted(run[name], 'fold')} can tell"
+        reach = [
+            f"on {ROWS[name]} {can_tell.get(name, 0)} of {counted(run[name], 'fold')} can tell"
             for name in HIGH_DIMENSIONAL
             if name in run
-        }
-        absent = f"{FILE} has no fits with the {projection} table under {protocol}"
-        remark = "; ".join(reach.values()) or absent
+        ]
+        absent = f"lookup_effect.csv has no fits with the {projection} table under {protocol}"
+        remark = "; ".join(reach) or absent
         covered = {"sets": high["dataset"].nunique()}
         blocks.append(Block(f"table {projection}", test, lines, remark, covered))
     return blocks

@@ -1,12 +1,16 @@
 """Errors and costs of the projection's lookup tables, the certified one and the paper's.
 
+The paper's table holds sigma_QP^2 on a grid of mu and log10 sigma [Zhang 2020, appendix J]: 20001 x 2001
+numbers for a label (0.32 GB), interpolated linearly, with EP's variance outside the box. ``TableGrid``
+returns the same numbers without the table. Some of its rows are built to time them, and a coarse table to
+time an evaluation.
+
 `compare` measures error, size and time of the projections. `papers.qp.lookup.effect` measures their effect on
 fits. Times are processor seconds.
 """
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -15,11 +19,10 @@ import numpy as np
 
 from papers.core import render, store
 from papers.core.render import Column, text
-from papers.qp.lookup import paper_table
 from papers.qp.repeat import certified_table
 from tilted import likelihoods
 from tilted.projections import table as lookup
-from tilted.projections.moments import TableGrid, kl, wasserstein
+from tilted.projections.moments import TableGrid, kl, wasserstein, wasserstein_sd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +37,10 @@ if TYPE_CHECKING:
     Arguments = tuple[Likelihood, np.ndarray, np.ndarray, np.ndarray]
     Result = TypeVar("Result")
 
-PAPER = TableGrid()
+PAPER, COARSE = TableGrid(), TableGrid(step=0.25)
+CHUNK = 256
+"""Cells of a table that are integrated at once."""
+
 REGIONS = {"box": (10.0, -1.0, 1.0), "plane": (1e3, -3.0, 3.0)}
 """Region -> largest |mu|, ends of log10 sigma."""
 
@@ -81,22 +87,22 @@ def compare(counts: Sequence[int], points: int, rows: int, log: str = "") -> Ite
     """
     table, seconds = _timed(lookup.build, ())
     sizes = {"quadrature": (0, 0.0), "certified": (len(lookup.encode(table)), seconds)}
-    n_cells = int(np.prod([2 * half + 1 for half in paper_table.half_sizes(PAPER)]))
+    n_cells = int(np.prod([len(axis) for axis in axes(PAPER)]))
     for name, y in [("probit", 1), *(("poisson-square", count) for count in counts)]:
         sizes["as-described"] = 8 * n_cells, n_cells * _seconds_a_cell(name, y, rows)
         for region in REGIONS:
             arguments = _arguments(name, y, region, points)
-            built, cells = _small_table(name, y, arguments)
             exact, gap = _by_quadrature(*arguments), kl(*arguments)
             for projection, project in _projections(name, table).items():
                 result, seconds = _timed(project, arguments)
                 if projection == "as-described":
-                    seconds = _timed(built.project, cells)[1]
-                n_bytes, build = sizes[projection]
+                    seconds = _timed(*_small_table(name, y, arguments))[1]
+                n_bytes, build_seconds = sizes[projection]
                 yield {
                     **{"projection": projection, "likelihood": name, "y": y, "region": region},
                     **_errors(result, exact, gap),
-                    **{"bytes": n_bytes, "build_seconds": build, "microseconds": 1e6 * seconds / points},
+                    **{"bytes": n_bytes, "build_seconds": build_seconds},
+                    "microseconds": 1e6 * seconds / points,
                 }
 
 
@@ -128,20 +134,44 @@ def _timed(function: Callable[..., Result], arguments: tuple[object, ...]) -> tu
     return function(*arguments), time.process_time() - began
 
 
+def axes(grid: TableGrid) -> tuple[np.ndarray, np.ndarray]:
+    """Return mu and log10 sigma of the rows and columns of the paper's table on a grid."""
+    I, J = round(grid.mu_limit / grid.step), round(grid.log10_sigma_limit / grid.step)  # noqa: E741
+    return grid.step * np.arange(-I, I + 1), grid.step * np.arange(-J, J + 1)
+
+
+def build(name: str, y: float, mu: np.ndarray, log10_sigma: np.ndarray) -> np.ndarray:
+    """Build sigma_QP^2 [mu, sigma] of one label or count of a likelihood, by quadrature."""
+    likelihood = likelihoods.get(name)
+    m, sigma = (cells.ravel() for cells in np.meshgrid(mu, 10.0**log10_sigma, indexing="ij"))
+    cuts = np.arange(CHUNK, len(m), CHUNK)
+    values = [
+        wasserstein_sd(likelihood.tilted_density(np.full(len(means), float(y)), means, sds**2)) ** 2
+        for means, sds in zip(np.split(m, cuts), np.split(sigma, cuts), strict=True)
+    ]
+    return np.concatenate(values).reshape(len(mu), len(log10_sigma))
+
+
 def _seconds_a_cell(name: str, y: float, rows: int) -> float:
     """Return the processor seconds for one cell of the paper's table, from its middle rows."""
-    middle = paper_table.half_sizes(PAPER)[0]
-    values, seconds = _timed(paper_table.build, (name, y, PAPER, middle, middle + rows - 1))
+    mu, log10_sigma = axes(PAPER)
+    values, seconds = _timed(build, (name, y, mu[len(mu) // 2 :][:rows], log10_sigma))
     return seconds / values.size
 
 
-def _small_table(name: str, y: float, arguments: Arguments) -> tuple[paper_table.PaperTable, Arguments]:
-    """Build a coarse table in the paper's box, and points in it, to time an evaluation."""
-    coarse = TableGrid(step=0.25)
-    values = paper_table.build(name, y, coarse, 0, 2 * paper_table.half_sizes(coarse)[0])
+def _small_table(name: str, y: float, arguments: Arguments) -> tuple[Callable[..., np.ndarray], Arguments]:
+    """Return a function that interpolates in a coarse table, and points in the paper's box, to time it."""
+    from scipy.interpolate import RegularGridInterpolator
+
+    table = RegularGridInterpolator(axes(COARSE), build(name, y, *axes(COARSE)))
     likelihood, labels, m, v = arguments
-    table = paper_table.PaperTable(name, coarse, {float(y): values})
-    return table, (likelihood, labels, np.clip(m, -10, 10), np.clip(v, 0.01, 100.0))
+
+    def variance(likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
+        likelihood.tilted(y, m, v)  # the other moments of the projection
+        values: np.ndarray = table(np.column_stack([m, 0.5 * np.log10(v)]))
+        return values
+
+    return variance, (likelihood, labels, np.clip(m, -10, 10), np.clip(v, 0.01, 100.0))
 
 
 def _errors(result: Projection, exact: Projection, ep: Projection) -> dict[str, Any]:
@@ -159,17 +189,14 @@ def _errors(result: Projection, exact: Projection, ep: Projection) -> dict[str, 
 
 def repeat(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield rows with their errors measured again; times are not."""
-    for line in rows.to_dict("records"):
-        name, points = line["likelihood"], line["points"]
-        arguments, exact, gap = _exact(name, line["y"], line["region"], points)
-        result = _projections(name, certified_table())[line["projection"]](*arguments)
-        yield {**line, **_errors(result, exact, gap)}
-
-
-@functools.lru_cache(maxsize=2)
-def _exact(name: str, y: int, region: str, points: int) -> tuple[Arguments, Projection, Projection]:
-    arguments = _arguments(name, y, region, points)
-    return arguments, _by_quadrature(*arguments), kl(*arguments)
+    for (name, y, region, points), of_points in rows.groupby(
+        ["likelihood", "y", "region", "points"], sort=False
+    ):
+        arguments = _arguments(name, y, region, points)
+        exact, gap = _by_quadrature(*arguments), kl(*arguments)
+        projections = _projections(name, certified_table())
+        for line in of_points.to_dict("records"):
+            yield {**line, **_errors(projections[line["projection"]](*arguments), exact, gap)}
 
 
 def allowed(name: str) -> Callable[[Row], float]:

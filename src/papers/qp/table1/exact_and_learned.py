@@ -8,6 +8,7 @@ only: splits, likelihood and search are the same, started at the hyperparameters
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from papers.core.grid import grid, number
 from papers.qp.fits import UNTRUSTED
 from papers.qp.lines import FAILED, OK, lengthscales
 from papers.qp.published import RELEASED_VB, row_of, row_order
-from papers.qp.table1.rows import FIELDS, seed_means
+from papers.qp.table1.rows import seed_means
 from papers.qp.truth.experiment import PROTOCOL
 
 if TYPE_CHECKING:
@@ -51,8 +52,12 @@ counts, the corrected one), mean ± standard error over seeds; "not trusted": fo
 could not be had there."""
 
 
+TITLES = {"NTLL": "NTLL, 10^-3 nats", "TE": "Test error, 10^-2"}
+
+
 def sections(fits: pd.DataFrame) -> list[str]:
     """Return the sections: the exact column; scores by learned hyperparameters; what was learned."""
+    fits = fits[fits["protocol"] == PROTOCOL]
     return [
         *("## Table 1's exact column", "", *EXACT_LEGEND.splitlines(), "", *_exact_column(fits)),
         *("## Learned by the corrected evidence", "", *_learned_columns(fits)),
@@ -61,109 +66,99 @@ def sections(fits: pd.DataFrame) -> list[str]:
 
 def _exact_column(fits: pd.DataFrame) -> list[str]:
     """Return grids of test errors and NTLL on the seeds that every column of a row has."""
-    selected = fits[(fits["protocol"] == PROTOCOL) & fits["method"].isin(EXACT_LABELS)]
-    rows = list(selected.loc[selected["method"] == EXACT, "dataset"].unique())
-    if not rows:
+    exact = fits[fits["method"] == EXACT]
+    if exact.empty:
         return ["Not run."]
-    seeds = seed_means(selected[selected["dataset"].isin(rows)])
-    lost = selected[(selected["method"] == EXACT) & (selected["outcome"] != "ok")].groupby("dataset").size()
+    lost = (exact["outcome"] != OK).groupby(exact["dataset"], sort=False).agg(["sum", "size"])
+    header = ["Data", "Seeds", *EXACT_LABELS.values(), "EP - exact", "QP - exact", "not trusted"]
     lines: list[str] = []
-    for metric in reversed(FIELDS):
-        header = ["Data", "Seeds", *EXACT_LABELS.values(), "EP - exact", "QP - exact", "not trusted"]
+    for metric, title in TITLES.items():
         cells = []
-        for dataset in rows:
-            wide = seeds[seeds["dataset"] == dataset].pivot(index="seed", columns="method", values=metric)
-            wide = wide.reindex(columns=list(EXACT_LABELS)).dropna(axis="columns", how="all").dropna()
-            values = [
-                number(wide[name].mean(), wide[name].std(ddof=0)) if name in wide else "-"
-                for name in EXACT_LABELS
-            ]
+        for dataset, (n_lost, n) in lost.iterrows():
+            wide = _by_seed(fits[fits["dataset"] == dataset], list(EXACT_LABELS), metric)
+            wide = wide.dropna(axis="columns", how="all").dropna()
+            means = [_mean(wide[name]) if name in wide else "-" for name in EXACT_LABELS]
             gaps = [_over_seeds(wide[name] - wide[EXACT], 2) for name in ("ep", "qp")]
-            total = int(((selected["dataset"] == dataset) & (selected["method"] == EXACT)).sum())
-            cells.append(
-                [row_of(dataset), str(len(wide)), *values, *gaps, f"{lost.get(dataset, 0)} of {total}"]
-            )
-        name = "Test error, 10^-2" if metric == "TE" else "NTLL, 10^-3 nats"
-        lines += [f"**{name}** (differences: mean ± standard error over seeds)", ""]
+            cells.append([row_of(str(dataset)), str(len(wide)), *means, *gaps, f"{n_lost} of {n}"])
+        lines += [f"**{title}** (differences: mean ± standard error over seeds)", ""]
         lines += [*_grid(header, cells), ""]
     return lines
 
 
 def _learned_columns(fits: pd.DataFrame) -> list[str]:
     """Return NTLL and test errors, and, with its heading, the learned hyperparameters."""
-    selected = fits[fits["protocol"] == PROTOCOL]
-    rows = row_order(selected.loc[selected["method"] == LEARNED, "dataset"])
-    if not rows:
+    datasets = row_order(fits.loc[fits["method"] == LEARNED, "dataset"])
+    if not datasets:
         return ["Not run."]
-    by_row = [selected[selected["dataset"] == name] for name in rows]
+    by_row = {row_of(name): fits[fits["dataset"] == name] for name in datasets}
     lines = [*LEGEND.splitlines(), ""]
     names = [f"{evidence}: {by}" for by in PAIRS for evidence in ("EP's evidence", "corrected")]
     header = ["Data", "Seeds", *names[:2], "Gain", "Seeds", *names[2:], "Gain"]
-    for metric in reversed(FIELDS):
-        name = "Test error, 10^-2" if metric == "TE" else "NTLL, 10^-3 nats"
+    for metric, title in TITLES.items():
         cells = [
-            [_name(here), *_scores(here, "EP", metric), *_scores(here, EXACT, metric)] for here in by_row
+            [row, *(text for pair in PAIRS.values() for text in _scores(of_row, pair, metric))]
+            for row, of_row in by_row.items()
         ]
-        lines += [f"**{name}** (learned by: predicted by)", "", *_grid(header, cells), ""]
+        lines += [f"**{title}** (learned by: predicted by)", "", *_grid(header, cells), ""]
     header = ["Data", "Folds", "Variance moved", "Lengthscale moved", "Kept", "Not converged"]
-    cells = [[_name(here), *_learned(here), *_evidence(here)] for here in by_row]
+    cells = [[row, *_learned(of_row), *_evidence(of_row)] for row, of_row in by_row.items()]
     lines += ["## What the corrected evidence learned", "", *LEARNED_LEGEND.splitlines(), ""]
     return [*lines, *_grid([*header, "Evidence", "Not trusted"], cells)]
-
-
-def _name(fits: pd.DataFrame) -> str:
-    return row_of(fits.iloc[0]["dataset"])
 
 
 def _grid(header: list[str], cells: list[list[str]]) -> list[str]:
     return grid(header, "l" + "r" * (len(header) - 1), cells)
 
 
+def _by_seed(fits: pd.DataFrame, methods: Sequence[str], metric: str) -> pd.DataFrame:
+    """Return the means of a data set in printed units, a row for each seed and a column for each method."""
+    means = seed_means(fits[fits["method"].isin(methods)])
+    return means.pivot(index="seed", columns="method", values=metric).reindex(columns=methods)
+
+
+def _mean(scores: pd.Series) -> str:
+    """Format mean ± standard deviation over seeds."""
+    return number(scores.mean(), scores.std(ddof=0))
+
+
 def _over_seeds(gains: pd.Series, digits: int) -> str:
     """Format mean ± standard error over seeds."""
-    error = gains.std(ddof=1) / np.sqrt(len(gains))
-    return f"{gains.mean():+.{digits}f} ± {error:.{digits}f}"
+    return f"{gains.mean():+.{digits}f} ± {gains.sem():.{digits}f}"
 
 
-def _scores(fits: pd.DataFrame, by: str, metric: str) -> list[str]:
+def _scores(fits: pd.DataFrame, pair: tuple[str, str], metric: str) -> list[str]:
     """Return seeds, both means and their difference on a data set."""
-    methods = list(PAIRS[by])
-    means = seed_means(fits[fits["method"].isin(methods)])
-    both = means.pivot(index="seed", columns="method", values=metric).reindex(columns=methods).dropna()
+    both = _by_seed(fits, pair, metric).dropna()
     if both.empty:
         return ["-"] * 4
-    texts = [number(both[name].mean(), both[name].std(ddof=0)) for name in methods]
-    return [str(len(both)), *texts, _over_seeds(both[methods[0]] - both[methods[1]], 2)]
+    first, second = (both[name] for name in pair)
+    return [str(len(both)), _mean(first), _mean(second), _over_seeds(first - second, 2)]
 
 
 def _on_common_folds(fits: pd.DataFrame, by: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the fits of a pair on the folds on which both gave numbers."""
-    fits = fits[fits["outcome"] != FAILED]
-    pair = [fits[fits["method"] == name].set_index(["seed", "fold"]) for name in PAIRS[by]]
-    common = pair[0].index.intersection(pair[1].index)
-    return pair[0].loc[common], pair[1].loc[common]
+    fits = fits[fits["outcome"] != FAILED].set_index(["seed", "fold"])
+    first, second = (fits[fits["method"] == name] for name in PAIRS[by])
+    common = first.index.intersection(second.index)
+    return first.loc[common], second.loc[common]
 
 
 def _learned(fits: pd.DataFrame) -> list[str]:
+    """Return folds, median changes of variance and lengthscale, and the folds without a learned optimum."""
     ep, learned = _on_common_folds(fits, "EP")
-    variance = np.log(learned["variance"] / ep["variance"])
-    scales = (np.array([lengthscales(text)[0] for text in side["lengthscale"]]) for side in (learned, ep))
-    moved = (np.median(np.abs(change)) for change in (variance, np.subtract(*map(np.log, scales))))
+    scales = [side["lengthscale"].map(lambda text: lengthscales(text)[0]) for side in (learned, ep)]
+    ratios = learned["variance"] / ep["variance"], scales[0] / scales[1]
     lines = fits[fits["method"] == LEARNED]
     untrusted = lines["reason"].str.startswith(UNTRUSTED)
-    lost = (lines["outcome"] != OK) & ~untrusted
-    return [
-        str(len(lines)),
-        *(f"{median:.4f}" for median in moved),
-        str(int(untrusted.sum())),
-        str(int(lost.sum())),
-    ]
+    unconverged = (lines["outcome"] != OK) & ~untrusted
+    moved = (f"{np.log(ratio).abs().median():.4f}" for ratio in ratios)
+    return [str(len(lines)), *moved, str(untrusted.sum()), str(unconverged.sum())]
 
 
 def _evidence(fits: pd.DataFrame) -> list[str]:
+    """Return the rise of the log evidence, and the folds without an exact answer."""
     ep, learned = _on_common_folds(fits, EXACT)
     if learned.empty:
         return ["-", "-"]
     rise = (learned["log_evidence"] - ep["log_evidence"]).groupby("seed").mean()
-    lost = int((learned["outcome"] != OK).sum())
-    return [_over_seeds(rise, 4), f"{lost} of {len(learned)}"]
+    return [_over_seeds(rise, 4), f"{(learned['outcome'] != OK).sum()} of {len(learned)}"]

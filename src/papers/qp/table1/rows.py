@@ -17,28 +17,18 @@ named in QP's ``pair``, where its hyperparameters are QP's, see `papers.qp.paire
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.core import provenance, records
 from papers.core.spans import spans
-from papers.core.study import RUN
-from papers.qp import published
+from papers.core.study import places
 from papers.qp.lines import FAILED, OK, clause_of, n_folds, reason_class
 from papers.qp.paired import EQUAL as AT_QPS
 from papers.qp.paired import Paired, paired
 from papers.qp.published import METRICS, SUMMARY_COLUMNS, row_of
-from papers.qp.records import FITS, load_fits, ordered
+from papers.qp.records import ordered
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import pandas as pd
-
-    from papers.core.provenance import Group
-    from papers.core.runs import Run
-    from papers.qp.published import Printed
 
 FIELDS = {"TE": ("test_error", 100.0), "NTLL": ("ntll", 1000.0)}
 """Metric -> (column of a frame in natural units, factor to the printed unit)."""
@@ -50,92 +40,6 @@ AGAINST = {REPORTED: "ep", EQUAL: AT_QPS}
 """Name of an EP that QP is compared with -> the method of `paired`."""
 
 GAP_COLUMNS = ("protocol", "row", "against", "n_folds", "n_below", "n_seeds", "n_seeds_below", "gap")
-
-
-@dataclass(frozen=True)
-class Summary:
-    """Frames (see the functions of the same names), printed numbers, and the origin of the records.
-
-    Attributes
-    ----------
-    fits : pandas.DataFrame
-        The records, in their order.
-    table : pandas.DataFrame
-        `published.compare` of `means`.
-    gaps, left_out : pandas.DataFrame
-        Results of `ntll_gaps`, `left_out`.
-    printed : Printed
-        The published table.
-    runs : dict
-        Run of a record -> its row of ``runs.csv``.
-    groups : list of Group
-        Repeated records (`papers.core.provenance`).
-    """
-
-    fits: pd.DataFrame
-    table: pd.DataFrame
-    gaps: pd.DataFrame
-    left_out: pd.DataFrame
-    printed: Printed
-    runs: Mapping[str, Run]
-    groups: Sequence[Group]
-
-    @property
-    def protocols(self) -> list[str]:
-        """Return the protocols in the order of the table."""
-        return list(dict.fromkeys(self.table["protocol"]))
-
-    @property
-    def troubled(self) -> pd.DataFrame:
-        """Return every fit that failed or did not converge."""
-        return self.fits[self.fits["outcome"] != OK]
-
-    @property
-    def environments(self) -> list[str]:
-        """Return versions and processors of the runs."""
-        return sorted({self.runs[name].environment for name in self.fits[RUN].unique()} - {""})
-
-    def days(self, runs: pd.Series) -> list[str]:
-        """Return the known days of some runs, in order."""
-        return sorted({self.runs[name].date for name in runs.unique()} - {""})
-
-
-def load(folder: str | Path, printed: str | Path) -> Summary:
-    """Summarise the fits of a folder of records, with the published table (a CSV file).
-
-    Raises
-    ------
-    RecordError
-        Damaged records; the message names the file.
-    FileNotFoundError
-        The folder has no records of fits.
-    """
-    fits = load_fits(folder)
-    groups = [
-        group
-        for protocol, study in FITS.items()
-        for group in provenance.groups(study, folder, fits[fits["protocol"] == protocol])
-    ]
-    return summarise(fits, published.read(printed), records.read_runs(folder), groups)
-
-
-def summarise(
-    fits: pd.DataFrame,
-    printed: Printed,
-    runs: Mapping[str, Run],
-    groups: Sequence[Group] = (),
-) -> Summary:
-    """Summarise fits, in any order, with the published table."""
-    fits = ordered(fits)
-    return Summary(
-        fits=fits,
-        table=published.compare(means(fits), printed),
-        gaps=ntll_gaps(fits),
-        left_out=left_out(fits),
-        printed=printed,
-        runs=runs,
-        groups=groups,
-    )
 
 
 def seed_means(fits: pd.DataFrame) -> pd.DataFrame:
@@ -193,21 +97,20 @@ def means(fits: pd.DataFrame) -> pd.DataFrame:
         by_metric.append(counts.assign(metric=metric, **spread).reset_index())
     summary = pd.concat(by_metric, ignore_index=True)
     summary["row"] = summary["dataset"].map(row_of)
-    protocols = {name: k for k, name in enumerate(summary["protocol"].unique())}
-    summary = summary.sort_values("protocol", key=lambda column: column.map(protocols), kind="stable")
+    protocols = places(list(summary["protocol"].unique()))
+    summary = summary.sort_values("protocol", key=protocols, kind="stable")
     return summary[list(SUMMARY_COLUMNS)].reset_index(drop=True)
 
 
-def left_out(fits: pd.DataFrame) -> pd.DataFrame:
-    """Return the seeds that enter no mean, in the table's order.
-
-    Columns are protocol, dataset, method, seed, reason.
-    """
-    seeds = seed_means(fits)
-    missing = seeds.loc[~seeds["complete"], [*GROUP, "seed"]]
-    lines = missing.merge(fits, on=[*GROUP, "seed"])
-    reasons = [_reason(seed, n_folds(name[1])) for name, seed in lines.groupby([*GROUP, "seed"], sort=False)]
-    return missing.assign(reason=reasons).reset_index(drop=True)
+def left_out(fits: pd.DataFrame) -> list[str]:
+    """Name the seeds that enter no mean, by row, method and protocol, each with its reason."""
+    seeds, keys = seed_means(fits), [*GROUP, "seed"]
+    lines = seeds.loc[~seeds["complete"], keys].merge(fits, on=keys)
+    by_reason: dict[tuple[str, str], list[int]] = {}
+    for (protocol, dataset, method, seed), folds in lines.groupby(keys, sort=False):
+        reason = _reason(folds, n_folds(dataset))
+        by_reason.setdefault((f"{row_of(dataset)} {method} ({protocol})", reason), []).append(seed)
+    return [f"{name}, seed {spans(which)}: {reason}" for (name, reason), which in by_reason.items()]
 
 
 def _reason(lines: pd.DataFrame, n: int) -> str:
@@ -261,16 +164,13 @@ def has_asterisk(n_below: int, n: int) -> bool:
     return n > 0 and n_below > ASTERISK * n
 
 
-def trouble_entries(troubled: pd.DataFrame) -> list[tuple[str, str]]:
-    """Group failed and unconverged fits by row, method, protocol, outcome and cause (`lines.reason_class`).
+def trouble_entries(fits: pd.DataFrame) -> list[str]:
+    """Name the failed and unconverged fits by row, method, protocol, outcome and cause (`reason_class`).
 
-    A thousand fits that stopped for the same reason become one paragraph, so a single odd fit stays visible.
-
-    Returns
-    -------
-    entries : list of (heading, fits)
-        Such as ``("Wine1 ep (as-released), 5 failed: no progress", "0-2/1 7/4-5")``: seeds, then folds.
+    A thousand fits that stopped for the same reason become one paragraph, so a single odd fit stays visible:
+    ``Wine1 ep (as-released), 5 failed: no progress (seeds/folds: 0-2/1 7/4-5)``.
     """
+    troubled = fits[fits["outcome"] != OK]
     causes = troubled.assign(cause=troubled["reason"].map(reason_class))
     entries = []
     for name, group in causes.groupby(["dataset", "method", "protocol", "outcome", "cause"], sort=False):
@@ -282,14 +182,5 @@ def trouble_entries(troubled: pd.DataFrame) -> list[tuple[str, str]]:
         clauses = {clause_of(reason) for reason in group["reason"]}
         message = clauses.pop() if len(clauses) == 1 else cause
         heading = f"{row_of(dataset)} {method} ({protocol}), {len(group)} {outcome}: {message}"
-        entries.append((heading, named))
+        entries.append(f"{heading} (seeds/folds: {named})")
     return entries
-
-
-def left_out_entries(missing: pd.DataFrame) -> list[str]:
-    """Group the seeds left out by row, method, protocol and reason."""
-    by_reason = missing.groupby(["dataset", "method", "protocol", "reason"], sort=False)["seed"]
-    return [
-        f"{row_of(dataset)} {method} ({protocol}), seed {spans(seeds)}: {reason}"
-        for (dataset, method, protocol, reason), seeds in by_reason
-    ]

@@ -1,28 +1,17 @@
 """The printed VB column, step by step (docs/paper-qp.md): ``vb_column.{csv,md}`` and their figure.
 
-The steps go from the released code's behaviour to its purpose:
-
-============ ===========================================================================================
-step         record
-============ ===========================================================================================
-released     ``vb-joint-released``: the released code's search, predicted and scored as that code does
-stable       ``vb-joint`` of the same fits: predicted without an inverse of K, scored in closed form
-gradient     ``vb-joint`` of the difference ``vb-right-gradient``: the search with the right gradient
-bound        ``vb``: the bound maximised, with the variational parameters solved for at each evaluation
-============ ===========================================================================================
-
-`by_fold` gives the effect of predicting through the inverse of K, fold by fold: K factorised without jitter
-or not, predictive variances clipped or not, and the change of the scores.
+The steps (`STEPS`, described in `LEGEND`) go from the released code's behaviour to its purpose. `by_fold`
+gives the effect of predicting through the inverse of K, fold by fold: K factorised without jitter or not,
+predictive variances clipped or not, and the change of the scores.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.core import render, style
+from papers.core import render, study, style
 from papers.core.grid import grid, number
 from papers.core.render import Column, text
 from papers.qp import published
@@ -56,10 +45,6 @@ LABELS = {
 }
 UNITS = {"TE": "10^{-2}", "NTLL": "10^{-3}"}
 COLUMNS = ("row", "metric", "step", "mean", "sd", "n_seeds", "published_mean", "published_sd", "deviation_sd")
-FOLD_COLUMNS = (
-    *("row", "n_folds", "jitter", "clipped", "moved", "te_clipped", "ntll_clipped", "te", "ntll"),
-    *("te_stable", "ntll_stable"),
-)
 MOVED = 1e-3
 """Nats by which a fold's NTLL has to differ between the two scorings to count as moved."""
 
@@ -94,7 +79,7 @@ def steps(fits: pd.DataFrame, printed: Printed) -> pd.DataFrame:
     Parameters
     ----------
     fits : pandas.DataFrame
-        Fits of the protocols and of those derived from them (`differences.load_with_bases`).
+        Fits of the protocols and of those derived from them (`Results.fits_with_derived`).
     printed : Printed
 
     Returns
@@ -103,30 +88,22 @@ def steps(fits: pd.DataFrame, printed: Printed) -> pd.DataFrame:
         `COLUMNS`, in printed units: rows in the table's order, in each the metrics and steps that have a
         complete seed.
     """
-    import pandas as pd
-
     names = {place: step for step, place in STEPS.items()}
-    places = pd.Series(list(zip(fits["protocol"], fits["method"], strict=True)), index=fits.index)
-    summary = means(_scored_both_ways(fits[places.isin(list(names))]))
-    lines = []
-    for line in summary.itertuples(index=False):
-        if line.n_seeds:
-            step = names[line.protocol, line.method]
-            mean, sd = printed.cells.get((line.row, line.metric, "vb-joint"), (math.nan, math.nan))
-            deviation = (line.mean - mean) / sd if sd > 0 else math.nan
-            lines.append((line.row, line.metric, step, line.mean, line.sd, line.n_seeds, mean, sd, deviation))
-    table = pd.DataFrame(lines, columns=list(COLUMNS))
-    orders = {"row": list(published.ROWS.values()), "metric": list(METRICS), "step": list(STEPS)}
-    ranks = pd.DataFrame({name: table[name].map(order.index) for name, order in orders.items()})
-    return table.loc[ranks.sort_values(list(orders)).index].reset_index(drop=True)
+    places = [place in names for place in zip(fits["protocol"], fits["method"], strict=True)]
+    summary = means(_scored_both_ways(fits[places]))
+    summary = summary[summary["n_seeds"] > 0]
+    step = [names[place] for place in zip(summary["protocol"], summary["method"], strict=True)]
+    table = published.compare(summary.assign(method="vb-joint"), printed).assign(step=step)
+    orders = {"row": list(published.ROWS.values()), "metric": METRICS, "step": list(STEPS)}
+    ranked = table.sort_values(list(orders), key=lambda column: study.places(orders[column.name])(column))
+    return ranked[list(COLUMNS)].reset_index(drop=True)
 
 
 def _scored_both_ways(fits: pd.DataFrame) -> pd.DataFrame:
     """Keep stably scored fits only if they were scored as released too."""
     stable = (fits["protocol"] == PROTOCOL) & (fits["method"] == STEPS["stable"][1])
-    folds = [tuple(fold) for fold in fits.loc[fits["method"] == RELEASED_VB, list(FOLD)].to_numpy()]
-    rescored = fits[list(FOLD)].apply(tuple, axis=1).isin(folds)
-    return fits[~stable | rescored]
+    folds = fits.set_index(list(FOLD)).index
+    return fits[~stable | folds.isin(folds[fits["method"] == RELEASED_VB])]
 
 
 def by_fold(fits: pd.DataFrame) -> pd.DataFrame:
@@ -135,107 +112,99 @@ def by_fold(fits: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     folds : pandas.DataFrame
-        `FOLD_COLUMNS`: numbers of folds; in printed units mean differences of the two scorings (released
-        minus stable), on folds with clipped variances and on the others (NaN where there are none); and the
-        means of the stable scores.
+        ``row``; numbers of folds: ``n_folds``, ``jitter``, ``clipped``, ``moved``; in printed units mean
+        differences of the two scorings (released minus stable), ``te_clipped`` and ``ntll_clipped`` on folds
+        with clipped variances, ``te`` and ``ntll`` on the others (NaN where there are none); and the means of
+        the stable scores, ``te_stable`` and ``ntll_stable``.
     """
     import pandas as pd
 
     scored = fits[(fits["protocol"] == PROTOCOL) & (fits["outcome"] != FAILED)]
     sides = [scored[scored["method"] == STEPS[step][1]] for step in ("released", "stable")]
     both = sides[0].merge(sides[1], on=list(FOLD), suffixes=("", "_stable"))
-    lines = []
-    for dataset in published.row_order(both["dataset"]):
-        folds = both[both["dataset"] == dataset]
-        clipped = folds["clipped"] > 0
-        moved = (folds["ntll"] - folds["ntll_stable"]).abs() > MOVED
-        numbers = [len(folds), *(int(which.sum()) for which in (folds["retries"] > 0, clipped, moved))]
-        shifts = [
-            factor * float((folds[field] - folds[f"{field}_stable"])[which].mean())
-            for which in (clipped, ~clipped)
-            for field, factor in FIELDS.values()
-        ]
-        stable = [factor * float(folds[f"{field}_stable"].mean()) for field, factor in FIELDS.values()]
-        lines.append((published.row_of(dataset), *numbers, *shifts, *stable))
-    return pd.DataFrame(lines, columns=list(FOLD_COLUMNS))
+    stable = {name.lower(): factor * both[f"{field}_stable"] for name, (field, factor) in FIELDS.items()}
+    shifts = {
+        name.lower(): factor * (both[field] - both[f"{field}_stable"])
+        for name, (field, factor) in FIELDS.items()
+    }
+    flags = {
+        "jitter": both["retries"] > 0,
+        "clipped": both["clipped"] > 0,
+        "moved": shifts["ntll"].abs() > FIELDS["NTLL"][1] * MOVED,
+    }
+    dataset, clipped = both["dataset"], flags["clipped"]
+    folds = pd.concat(
+        [
+            pd.DataFrame(flags).groupby(dataset).sum(),
+            pd.DataFrame(shifts)[clipped].groupby(dataset).mean().add_suffix("_clipped"),
+            pd.DataFrame(shifts)[~clipped].groupby(dataset).mean(),
+            pd.DataFrame(stable).groupby(dataset).mean().add_suffix("_stable"),
+        ],
+        axis=1,
+    ).assign(n_folds=dataset.value_counts())
+    folds = folds.loc[published.row_order(folds.index)]
+    return folds.assign(row=folds.index.map(published.row_of)).reset_index(drop=True)
 
 
-def needed(line: Any, metric: str, printed: float) -> float:
-    """Return the share of clipped folds at which the mean of a row would be the printed one.
+def needed(folds: pd.DataFrame, metric: str, printed: pd.Series) -> pd.Series:
+    """Return the share of clipped folds at which the mean of each row would be the printed one.
 
     Parameters
     ----------
-    line : named tuple
-        Row of `by_fold` with some clipped folds.
+    folds : pandas.DataFrame
+        Rows of `by_fold` with some clipped folds.
     metric : str
         "TE" or "NTLL".
-    printed : float
-        Published mean.
+    printed : pandas.Series
+        Published means of these rows.
     """
     name = metric.lower()
-    clipped, stable = getattr(line, f"{name}_clipped"), getattr(line, f"{name}_stable")
-    unclipped = 0.0 if math.isnan(getattr(line, name)) else getattr(line, name)
-    return float((printed - stable - unclipped) / (clipped - unclipped))
+    unclipped = folds[name].fillna(0.0)
+    return (printed - folds[f"{name}_stable"] - unclipped) / (folds[f"{name}_clipped"] - unclipped)
 
 
 def markdown(table: pd.DataFrame, folds: pd.DataFrame, printed: Printed) -> str:
     """Return the steps, the spread and the folds as Markdown."""
-    return "\n".join(
-        [
-            "# The VB column of the printed Table 1, step by step",
-            "",
-            *LEGEND.splitlines(),
-            "",
-            "## Test error",
-            "",
-            *_steps_grid(table, "TE"),
-            "",
-            "## Negative test log-likelihood",
-            "",
-            *_steps_grid(table, "NTLL"),
-            "",
-            "## Mean and spread against the printed column",
-            "",
+    sections = {
+        "# The VB column of the printed Table 1, step by step": LEGEND.splitlines(),
+        "## Test error": _steps_grid(table, "TE"),
+        "## Negative test log-likelihood": _steps_grid(table, "NTLL"),
+        "## Mean and spread against the printed column": [
             *SPREAD_LEGEND.splitlines(),
             "",
             *_spread_grid(table),
-            "",
-            "## Folds",
-            "",
+        ],
+        "## Folds": [
             *FOLD_LEGEND.splitlines(),
             "",
             *render.markdown(FOLD_TABLE, folds.itertuples(index=False)),
-            "",
-            "## Shares of clipped folds",
-            "",
-            *SHARE_LEGEND.splitlines(),
-            "",
-            *_share_grid(folds, printed),
-            "",
-        ]
-    )
+        ],
+        "## Shares of clipped folds": [*SHARE_LEGEND.splitlines(), "", *_share_grid(folds, printed)],
+    }
+    return "\n".join(text for title, lines in sections.items() for text in (title, "", *lines, ""))
 
 
 def _steps_grid(table: pd.DataFrame, metric: str) -> list[str]:
     header = ("Data", "Printed", "As released", "Stable", "Right gradient", "Bound", "Seeds")
     cells = []
     for row, lines in table[table["metric"] == metric].groupby("row", sort=False):
-        by_step = {line.step: line for line in lines.itertuples(index=False)}
-        first = next(iter(by_step.values()))
-        columns = [by_step.get(step) for step in STEPS]
-        seeds = "/".join(str(line.n_seeds) if line else "0" for line in columns)
-        numbers = [number(line.mean, line.sd, line.n_seeds) if line else "-" for line in columns]
-        cells.append((row, number(first.published_mean, first.published_sd), *numbers, seeds))
+        printed = number(*lines.iloc[0][["published_mean", "published_sd"]])
+        by_step = lines.set_index("step").reindex(list(STEPS)).fillna({"n_seeds": 0})
+        numbers = [number(line.mean, line.sd, line.n_seeds) for line in by_step.itertuples()]
+        cells.append((row, printed, *numbers, "/".join(f"{n:.0f}" for n in by_step["n_seeds"])))
     return grid(header, "lrrrrrr", cells)
 
 
 def _spread_grid(table: pd.DataFrame) -> list[str]:
     released = table[table["step"] == "released"]
-    by_cell = {(line.row, line.metric): line for line in released.itertuples(index=False)}
-    cells = []
-    for row in dict.fromkeys(released["row"]):
-        lines = [by_cell[row, metric] for metric in METRICS]
-        cells.append((row, *(text for line in lines for text in _against(line)), str(lines[0].n_seeds)))
+    cells = [
+        (
+            row,
+            *(text for line in lines.itertuples() for text in _against(line)),
+            str(lines["n_seeds"].iloc[0]),
+        )
+        for row, lines in released.groupby("row", sort=False)
+    ]
     header = ("Data", "TE, mean", "TE, sd", "NTLL, mean", "NTLL, sd", "Seeds")
     return grid(header, "lrrrrr", cells)
 
@@ -266,12 +235,14 @@ FOLD_TABLE = (
 
 
 def _share_grid(folds: pd.DataFrame, printed: Printed) -> list[str]:
-    cells = []
-    for line in folds[folds["clipped"] > 0].itertuples(index=False):
-        means = {metric: printed.cells[line.row, metric, "vb-joint"][0] for metric in METRICS}
-        shares = (line.clipped / line.n_folds, *(needed(line, *item) for item in means.items()))
-        cells.append((line.row, *(f"{100 * share:.1f} %" for share in shares)))
-    return grid(("Data", "Ours", "For the printed TE", "For the printed NTLL"), "lrrr", cells)
+    folds = folds[folds["clipped"] > 0]
+    shares = [folds["clipped"] / folds["n_folds"]]
+    for metric in METRICS:
+        means = folds["row"].map({row: printed.cell(row, metric, "vb-joint")[0] for row in folds["row"]})
+        shares.append(needed(folds, metric, means))
+    texts = [[f"{100 * share:.1f} %" for share in column] for column in shares]
+    header = ("Data", "Ours", "For the printed TE", "For the printed NTLL")
+    return grid(header, "lrrr", list(zip(folds["row"], *texts, strict=True)))
 
 
 def figure(table: pd.DataFrame, path_stem: str | Path, title: str) -> None:

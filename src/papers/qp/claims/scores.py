@@ -1,28 +1,22 @@
-"""The QP paper's chapter of the audit: its claims judged under each protocol.
+"""The claims about scores, QP1 to QP4: test errors and NTLL of EP, QP and VB.
 
-This module judges the claims about scores, QP1 to QP4. The claims about variances are in `variances`, those
-about the exact posterior in `exact`, QP7 in `projection`, QP8 in `papers.qp.timing`, and QP9 in
-`papers.qp.lookup.effect`. Each judge takes the records of one protocol and returns blocks, the deciding one
-first. ``docs/claims.md`` explains the choices.
+Each judge takes the fits of one protocol and returns blocks, the deciding one first. ``docs/claims.md``
+explains the choices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from papers.core import statistics
-from papers.core.audit import Chapter
 from papers.core.claims import load
 from papers.core.comparisons import Score, higher, not_lower, noticeably_higher, shown, similar
 from papers.core.statistics import ALPHA
-from papers.core.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, Inference, Line, finding
-from papers.qp import protocols, timing
-from papers.qp.claims import exact, projection, variances
-from papers.qp.lookup import effect as lookup_effect
+from papers.core.verdicts import MISSING, NO, UNDECIDED, YES, Block, Inference, Line
 from papers.qp.paired import (
     FALLBACK,
     NTLL,
@@ -41,13 +35,10 @@ from papers.qp.paired import (
     variational,
 )
 from papers.qp.published import CLASSIFICATION, ROWS
-from papers.qp.records import LOOKUP_EFFECT, TIMING, VARIANCES
 from papers.qp.table1.rows import ASTERISK, has_asterisk
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from papers.qp.evidence import Evidence
 
 SIMILAR = TE._replace(margin=load()["QP1"].margin["test_error"])
 """The test error with QP1's own margin."""
@@ -172,52 +163,3 @@ def _worse(fits: pd.DataFrame, method: str, score: Score) -> Block:
     apart = [drafts(fits, ["cancer"], *names, score, noticeably_higher)[0] for names in against]
     lines = (*tested(family), *shown(tested(apart)))
     return Block(f"{method}, {score.name}", PAIRED_TEST, lines, unfinished(fits, method, "ep", datasets))
-
-
-# All claims
-
-
-HEADING = "Which claims of the QP paper hold"
-LEGEND = f"""\
-`as-released` replays the code of the paper, quirks included. `as-described` follows its text. `corrected`
-removes leaks and repeated rows, and searches until convergence. The smallest effects that matter are
-10^-3 nats (NTLL) and 0.05 percentage points (test error; {100 * SIMILAR.margin:g} in QP1)."""
-
-Judge = Callable[["pd.DataFrame", "Evidence", str], "list[Block]"]
-"""(fits of a protocol, all evidence, the protocol) -> blocks, the deciding one first."""
-
-CLAIMS: dict[str, Judge] = {
-    "QP10": lambda fits, evidence, protocol: exact.premise(evidence.truth, protocol),
-    "QP1": lambda fits, evidence, protocol: similar_errors(fits, protocol),
-    "QP2": lambda fits, evidence, protocol: no_higher_ntll(fits, protocol),
-    "QP3": lambda fits, evidence, protocol: asterisks(fits, protocol),
-    "QP4": lambda fits, evidence, protocol: worse_vb(fits, protocol),
-    "QP5": lambda fits, evidence, protocol: variances.never_above(fits, protocol, evidence.rows(VARIANCES)),
-    "QP6": lambda fits, evidence, protocol: variances.poisson(fits, protocol),
-    "QP7": lambda fits, evidence, protocol: projection.one_tilted(protocol),
-    "QP8": lambda fits, evidence, protocol: timing.same_time(evidence.rows(TIMING), protocol),
-    "QP9": lambda fits, evidence, protocol: lookup_effect.unstable(evidence.rows(LOOKUP_EFFECT), protocol),
-    "OURS1": lambda fits, evidence, protocol: exact.nearer_variances(evidence.nearer, protocol),
-    "OURS2": lambda fits, evidence, protocol: exact.better_evidence(evidence.nearer, protocol),
-    "OURS3": lambda fits, evidence, protocol: exact.no_worse_predictions(evidence.nearer, protocol),
-}
-
-
-def judge(evidence: Evidence, names: Collection[str] = tuple(CLAIMS)) -> list[Finding]:
-    """Judge claims, by default all, under every protocol; sort by claim, then by protocol.
-
-    Without fits of a protocol, its claims about fits are not testable.
-    """
-    fits = evidence.fits
-    by_protocol = {name: fits[fits["protocol"] == name] for name in protocols.names()}
-    return [
-        finding(claim, name, blocks(protocol_fits, evidence, name))
-        for claim, blocks in CLAIMS.items()
-        if claim in names
-        for name, protocol_fits in by_protocol.items()
-    ]
-
-
-def chapter(evidence: Evidence, notes: Mapping[str, Sequence[str]]) -> Chapter:
-    """Return the chapter, with notes below claims."""
-    return Chapter(HEADING, judge(evidence), LEGEND, notes)
