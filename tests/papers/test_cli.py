@@ -17,7 +17,7 @@ from papers.core import records, runs, store
 from papers.core.verify import Result, Selection
 from papers.pep.records import SMALL
 from papers.pesc.records import ACCURACY, REGRET
-from papers.qp import one_fold
+from papers.qp import refit
 from tilted.kernels import SquaredExponential
 
 
@@ -161,7 +161,7 @@ def _raised(error):
 
 
 def test_ard_hyperparameters():
-    assert one_fold.hyperparameters("variance=2,lengthscale=1:2.5") == SquaredExponential(2.0, (1.0, 2.5))
+    assert refit.hyperparameters("variance=2,lengthscale=1:2.5") == SquaredExponential(2.0, (1.0, 2.5))
 
 
 def test_a_name_may_have_its_paper(capsys):

@@ -15,27 +15,23 @@ from papers.core.runs import CHECKOUT
 from papers.core.slices import Slice
 from papers.core.store import write_csv, write_text
 from papers.qp import figures, published, timing
+from papers.qp.accuracy import figures as accuracy_figures
+from papers.qp.accuracy import tables as accuracy_tables
+from papers.qp.accuracy.records import NEARER_FITS, NEARER_LATENTS, TRUTH, TRUTH_LATENTS
 from papers.qp.claims import chapter as claims
 from papers.qp.evidence import Evidence
 from papers.qp.lookup import effect as lookup_effect
 from papers.qp.lookup import errors as lookup
-from papers.qp.nearer import figures as nearer_figures
-from papers.qp.nearer import tables as nearer_tables
 from papers.qp.published import CLASSIFICATION, PUBLISHED_COLUMNS, RELEASED_VB, ROWS
 from papers.qp.records import (
     DIFFERENCES,
     FITS,
     LOOKUP_EFFECT,
     LOOKUP_ERRORS,
-    NEARER_FITS,
-    NEARER_LATENTS,
     TIMING,
     VARIANCES,
 )
 from papers.qp.table1 import fidelity, latex, tables, vb_column
-from papers.qp.truth import figure as truth_figure
-from papers.qp.truth import tables as truth_tables
-from papers.qp.truth.records import TRUTH, TRUTH_LATENTS
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -127,13 +123,14 @@ def _truth(evidence: Evidence, folder: Path) -> None:
     splits, latents, table = evidence.rows(TRUTH), evidence.rows(TRUTH_LATENTS), evidence.truth
     if len(table):
         write_csv(folder / "qp_truth.csv", table)
-        truth_tables.write_page(splits, latents, table, folder / "qp_truth.md", evidence.notes[0][TRUTH])
+        page = folder / "qp_truth.md"
+        accuracy_tables.write_truth_page(splits, latents, table, page, evidence.notes[0][TRUTH])
 
 
 def _nearer(evidence: Evidence, folder: Path) -> None:
     """Write ``qp_nearer.{csv,md}``, if there are records."""
     if len(evidence.nearer):
-        nearer_tables.write(evidence.nearer, evidence.summary.fits, folder)
+        accuracy_tables.write_approximations(evidence.nearer, evidence.summary.fits, folder)
 
 
 def _lookup(evidence: Evidence, folder: Path) -> None:
@@ -257,19 +254,19 @@ def _draw_vb(evidence: Evidence, folder: Path) -> None:
 
 def _draw_truth(evidence: Evidence, folder: Path) -> None:
     if len(evidence.truth):
-        truth_figure.figure_truth(evidence.rows(TRUTH_LATENTS), evidence.truth, folder / "qp_truth")
+        accuracy_figures.truth(evidence.rows(TRUTH_LATENTS), evidence.truth, folder / "qp_truth")
 
 
 def _draw_nearer(evidence: Evidence, folder: Path) -> None:
     if len(evidence.nearer):
-        nearer_figures.errors(evidence.nearer, folder / "qp_nearer")
+        accuracy_figures.approximations(evidence.nearer, folder / "qp_nearer")
 
 
 def _draw_calibration(evidence: Evidence, folder: Path) -> None:
     latents, exact = evidence.rows(NEARER_LATENTS), evidence.rows(TRUTH_LATENTS)
-    points = nearer_figures.label_probabilities(latents, exact)
+    points = accuracy_figures.label_probabilities(latents, exact)
     if len(points):
-        nearer_figures.calibration(points, folder / "qp_calibration")
+        accuracy_figures.calibration(points, folder / "qp_calibration")
 
 
 class Figure(NamedTuple):

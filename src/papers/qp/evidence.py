@@ -7,20 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.core import provenance, records
-from papers.qp.nearer import tables as nearer_tables
+from papers.qp.accuracy import tables as accuracy_tables
+from papers.qp.accuracy.records import NEARER_FITS, NEARER_LATENTS, TRUTH, TRUTH_LATENTS
 from papers.qp.published import ROWS
 from papers.qp.records import (
     FITS,
     LOOKUP_EFFECT,
     LOOKUP_ERRORS,
-    NEARER_FITS,
-    NEARER_LATENTS,
     TIMING,
     ordered,
 )
 from papers.qp.table1 import rows as table1_rows
-from papers.qp.truth import tables as truth_tables
-from papers.qp.truth.records import TRUTH, TRUTH_LATENTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,10 +74,10 @@ class Evidence:
     @cached_property
     def truth(self) -> pd.DataFrame:
         """Return the summary of the ground truth."""
-        return truth_tables.summary(self.rows(TRUTH), self.rows(TRUTH_LATENTS))
+        return accuracy_tables.summarise_truth(self.rows(TRUTH), self.rows(TRUTH_LATENTS))
 
     @cached_property
     def nearer(self) -> pd.DataFrame:
         """Return the errors of the approximations against the exact posterior."""
         studies = (NEARER_FITS, NEARER_LATENTS, TRUTH, TRUTH_LATENTS)
-        return nearer_tables.summary(*(self.rows(study) for study in studies))
+        return accuracy_tables.summarise_approximations(*(self.rows(study) for study in studies))

@@ -16,7 +16,6 @@ from tilted.kernels import SquaredExponential
 from tilted.numerics.linalg import NotPositiveDefinite
 
 KEYS = {
-    "paper",
     "dataset",
     "protocol",
     "seed",

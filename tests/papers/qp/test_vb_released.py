@@ -10,7 +10,7 @@ import pytest
 from papers import data
 from papers.qp import fits as qp
 from papers.qp import protocols, vb_released
-from papers.qp.paired import variational
+from papers.qp.score_pairs import variational
 from papers.qp.vb_released import NO_DENSITY, SMALLEST, Prediction
 from tilted.inference.result import Status
 from tilted.inference.vb_joint import JointFit

@@ -15,9 +15,8 @@ import numpy as np
 from papers.core.grid import grid, number
 from papers.qp.fits import UNTRUSTED
 from papers.qp.lines import FAILED, OK, lengthscales
-from papers.qp.published import RELEASED_VB, row_of, row_order
+from papers.qp.published import RELEASED_VB, TRUTH_PROTOCOL, row_of, row_order
 from papers.qp.table1.rows import FIELDS, seed_means
-from papers.qp.truth.experiment import PROTOCOL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +60,7 @@ def sections(fits: pd.DataFrame) -> list[str]:
 
 def _exact_column(fits: pd.DataFrame) -> list[str]:
     """Return grids of test errors and NTLL on the seeds that every column of a row has."""
-    selected = fits[(fits["protocol"] == PROTOCOL) & fits["method"].isin(EXACT_LABELS)]
+    selected = fits[(fits["protocol"] == TRUTH_PROTOCOL) & fits["method"].isin(EXACT_LABELS)]
     rows = list(selected.loc[selected["method"] == EXACT, "dataset"].unique())
     if not rows:
         return ["Not run."]
@@ -91,7 +90,7 @@ def _exact_column(fits: pd.DataFrame) -> list[str]:
 
 def _learned_columns(fits: pd.DataFrame) -> list[str]:
     """Return NTLL and test errors, and, with its heading, the learned hyperparameters."""
-    selected = fits[fits["protocol"] == PROTOCOL]
+    selected = fits[fits["protocol"] == TRUTH_PROTOCOL]
     rows = row_order(selected.loc[selected["method"] == LEARNED, "dataset"])
     if not rows:
         return ["Not run."]

@@ -6,8 +6,8 @@ import pytest
 
 from papers.core import records, verify
 from papers.data import DataError
-from papers.qp import repeat
-from papers.qp.records import TRUTH, TRUTH_LATENTS
+from papers.qp import refit
+from papers.qp.accuracy.records import TRUTH, TRUTH_LATENTS
 
 RESULTS = Path(__file__).resolve().parents[3] / "results"
 
@@ -75,7 +75,7 @@ def test_missing_data_are_said(results, monkeypatch):
     def unavailable(*_, **__):
         raise DataError("no such file")
 
-    repeat.loaded.cache_clear()
-    monkeypatch.setattr(repeat.data, "load", unavailable)
+    refit.loaded.cache_clear()
+    monkeypatch.setattr(refit.data, "load", unavailable)
     found = verify.verify([TRUTH], results, verify.Selection({"dataset": ["coal"]}))
     assert found.missing == ["qp/truth.csv: no such file"] and not found.groups and not found.differences

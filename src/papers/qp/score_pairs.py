@@ -20,7 +20,7 @@ from papers.core.comparisons import Draft, Resampled, Rule, Score, require_one_p
 from papers.core.grid import counted
 from papers.core.verdicts import Line
 from papers.data.registry import task_of
-from papers.qp import pairs, protocols
+from papers.qp import protocols, variance_pairs
 from papers.qp.lines import FAILED, OK, n_folds
 from papers.qp.published import RELEASED_VB, ROWS
 
@@ -114,7 +114,7 @@ def paired(fits: pd.DataFrame, first: str, second: str, score: str) -> dict[str,
     usable = (both["outcome"] != FAILED) & (both["outcome_first"] != FAILED)
     both["usable"] = usable & both[[score, f"{score}_first"]].notna().all(axis=1)
     if first == EQUAL:  # on the counts QP's own search moves some
-        both["usable"] &= pairs.unmoved(both, ("", "_first"))
+        both["usable"] &= variance_pairs.unmoved(both, ("", "_first"))
     return {
         str(dataset): _complete(lines, score, n_folds(str(dataset)))
         for dataset, lines in both.groupby("dataset", sort=False)

@@ -4,9 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from papers.qp import fits, pairs
+from papers.qp import fits
 from papers.qp.lines import NO_PAIR, line_of
 from papers.qp.records import DIFFERENCES, FITS, VARIANCES, rows_of_fit
+from papers.qp.variance_pairs import with_pairs
 
 FIRST = {"variance": 1.0, "lengthscale": 2.0}
 ALMOST = {"variance": 1.0 + 1e-8, "lengthscale": 2.0}
@@ -48,7 +49,7 @@ def paired(record, qp, tune=None, ep=None, ep_at=FIRST, qp_at=FIRST, **where):
     if ep is not None:
         ep_fits.append(record(method="ep", latent_variance=ep, hyperparameters=ep_at, **where))
     of_qp = record(method="qp", latent_variance=qp, hyperparameters=qp_at, **where)
-    return pairs.with_pairs(of_qp, pairs.fits_of(ep_fits))
+    return with_pairs(of_qp, ep_fits)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_the_columns_of_a_pair(record, failed_record):
     (_, row), *_ = rows_of_fit(paired(record, [0.9, 5.0], tune=[1.0, 4.0]))
     assert row["n_above"] == 1
     assert (row["ratio_min"], row["ratio_median"], row["ratio_max"]) == pytest.approx((0.9, 1.075, 1.25))
-    of_failed = pairs.with_pairs(failed_record(method="qp"), pairs.fits_of([record(method="ep")]))
+    of_failed = with_pairs(failed_record(method="qp"), [record(method="ep")])
     assert of_failed["pair"] == of_failed["variances"] == {}
 
 

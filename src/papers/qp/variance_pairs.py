@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,13 +39,6 @@ REFERENCES = MAIN_PAIR, REPORTED_PAIR = ("main", "moved")
 FOLD = ["dataset", "seed", "fold"]
 
 
-class Fit(NamedTuple):
-    """Hyperparameters of a fit that succeeded and its latent predictive variances [n_test]."""
-
-    hyperparameters: dict[str, Any]
-    variances: np.ndarray
-
-
 def unmoved(lines: pd.DataFrame, suffixes: tuple[str, str]) -> np.ndarray:
     """Test if the two fits of each row [N] of a merged frame have the same hyperparameters (to `MOVED`)."""
     first, second = ([f"{name}{end}" for name in ("variance", "lengthscale")] for end in suffixes)
@@ -60,60 +53,15 @@ def _close(first: np.ndarray, second: np.ndarray) -> bool:
     return first.shape == second.shape and np.allclose(first, second, MOVED, 0.0)
 
 
-def reference(dataset: str, fits: Mapping[str, Fit]) -> str:
-    """Return the EP record of the main pair: ``ep-tune``, ``ep``, or empty if there is no such pair.
-
-    Parameters
-    ----------
-    dataset : str
-        Name as in the records.
-    fits : mapping
-        Method -> fit of one fold; failed fits are absent.
-    """
-    if "qp" not in fits:
-        return ""
-    if is_counts(dataset):
-        return "ep" if "ep" in fits else ""
-    for method, tolerance in (("ep-tune", SAME), ("ep", MOVED)):
-        if method in fits and _distance(fits, method) <= tolerance:
-            return method
-    return ""
-
-
-def has_moved(dataset: str, fits: Mapping[str, Fit]) -> bool:
-    """Test if there is a moved pair: EP as reported, away from QP's hyperparameters."""
-    return not is_counts(dataset) and {"ep", "qp"} <= fits.keys() and _distance(fits, "ep") > MOVED
-
-
-def comparison(ep: np.ndarray, qp: np.ndarray) -> dict[str, float]:
-    """Return the columns of a main pair in the records."""
-    ratio = qp / ep
-    return {
-        "n_above": int(np.sum(qp > ep * (1 + SLACK))),
-        "ratio_min": float(ratio.min()),
-        "ratio_median": float(np.median(ratio)),
-        "ratio_max": float(ratio.max()),
-    }
-
-
-def fits_of(records: Iterable[Mapping[str, Any]]) -> dict[str, Fit]:
-    """Return method -> `Fit` of the records of one fold; failed fits are absent."""
-    return {
-        record["method"]: Fit(record["hyperparameters"], np.asarray(record["latent_variance"], dtype=float))
-        for record in records
-        if record.get("latent_variance") is not None
-    }
-
-
-def with_pairs(record: dict[str, Any], ep_fits: Mapping[str, Fit]) -> dict[str, Any]:
+def with_pairs(record: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return a QP record with its comparison with EP.
 
     Parameters
     ----------
     record : dict
         Of `papers.qp.fits.run_fold`.
-    ep_fits : mapping
-        EP's fits of the same fold (`fits_of`); others are passed over.
+    others : iterable of mapping
+        Records of the same fold, EP's among them.
 
     Returns
     -------
@@ -121,42 +69,55 @@ def with_pairs(record: dict[str, Any], ep_fits: Mapping[str, Fit]) -> dict[str, 
         With the columns of the main pair as ``pair``, and in ``variances`` a pair of lists for each of the
         `REFERENCES` that exists.
     """
-    fits = {name: fit for name, fit in ep_fits.items() if name in EP_METHODS} | fits_of([record])
-    columns: dict[str, Any] = {}
     variances: dict[str, list[list[float]]] = {}
-    if has_moved(record["dataset"], fits):
-        variances[REPORTED_PAIR] = _variances(fits, "ep")
-    method = reference(record["dataset"], fits)
-    if method:
-        columns = {"pair": method, **comparison(fits[method].variances, fits["qp"].variances)}
-        variances[MAIN_PAIR] = _variances(fits, method)
+    succeeded = {other["method"]: other for other in others if other["latent_variance"] is not None}
+    ep = {name: succeeded[name] for name in EP_METHODS if name in succeeded}
+    if record["latent_variance"] is None or not ep:
+        return {**record, "pair": {}, "variances": variances}
+    both = {name: [fit["latent_variance"], record["latent_variance"]] for name, fit in ep.items()}
+    main = main_pair(record, ep)
+    if not is_counts(record["dataset"]) and "ep" in ep and relative_difference(ep["ep"], record) > MOVED:
+        variances[REPORTED_PAIR] = both["ep"]
+    if not main:
+        return {**record, "pair": {}, "variances": variances}
+    variances[MAIN_PAIR] = both[main]
+    ep_variances, qp_variances = map(np.asarray, both[main])
+    ratio = qp_variances / ep_variances
+    columns = {
+        "pair": main,
+        "n_above": int(np.sum(qp_variances > ep_variances * (1 + SLACK))),
+        "ratio_min": float(ratio.min()),
+        "ratio_median": float(np.median(ratio)),
+        "ratio_max": float(ratio.max()),
+    }
     return {**record, "pair": columns, "variances": variances}
 
 
-def _variances(fits: Mapping[str, Fit], method: str) -> list[list[float]]:
-    """Return the variances of the same test points under EP and QP."""
-    return [fits[name].variances.tolist() for name in (method, "qp")]
+def main_pair(qp: Mapping[str, Any], ep: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the EP record of QP's main pair: ``ep-tune``, ``ep``, or empty if there is no such pair.
 
-
-def relative_difference(first: dict[str, Any], second: dict[str, Any]) -> float:
-    """Return the largest relative difference of two sets of hyperparameters; infinite if names differ.
-
-    Values are numbers, or lists of numbers with one lengthscale for each dimension.
+    Parameters
+    ----------
+    qp : mapping
+        QP's record of a fold.
+    ep : mapping
+        Method -> EP's record of the same fold; failed fits are absent.
     """
-    if first.keys() != second.keys():
-        return np.inf
-    largest = 0.0
-    for name in first:
-        a, b = (np.atleast_1d(np.asarray(p[name], dtype=float)) for p in (first, second))
-        if a.shape != b.shape:
-            return np.inf
-        scale = np.maximum(np.abs(a), np.abs(b))
-        largest = max(largest, float(np.max(np.abs(a - b) / np.where(scale > 0, scale, 1.0))))
-    return largest
+    if is_counts(qp["dataset"]):
+        return "ep" if "ep" in ep else ""
+    for method, tolerance in (("ep-tune", SAME), ("ep", MOVED)):
+        if method in ep and relative_difference(ep[method], qp) <= tolerance:
+            return method
+    return ""
 
 
-def _distance(fits: Mapping[str, Fit], method: str) -> float:
-    return relative_difference(fits[method].hyperparameters, fits["qp"].hyperparameters)
+def relative_difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> float:
+    """Return the largest relative difference of the hyperparameters of two records.
+
+    It is infinite if one has a lengthscale for each dimension and the other has not.
+    """
+    a, b = (np.hstack([*fit["hyperparameters"].values()]).astype(float) for fit in (first, second))
+    return float(np.max(np.abs(a - b) / np.maximum(a, b))) if a.shape == b.shape else np.inf
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import pytest
 
 from papers.core.comparisons import higher, not_lower, shown
 from papers.core.verdicts import MISSING, NO, SHOWN, YES
-from papers.qp.paired import EQUAL, NTLL, drafts, paired
-from papers.qp.paired import tested as lines_of
+from papers.qp.score_pairs import EQUAL, NTLL, drafts, paired
+from papers.qp.score_pairs import tested as lines_of
 
 
 def fit(
