@@ -23,7 +23,8 @@ import numpy as np
 from papers.core import statistics, style
 from papers.core.grid import seeds_text
 from papers.core.spans import spans
-from papers.qp import variance_pairs as pairs
+from papers.qp import pairs
+from papers.qp.pairs import NTLL, REFERENCES, Paired, paired, tunings
 from papers.qp.published import (
     METRICS,
     PUBLISHED_COLUMNS,
@@ -34,8 +35,6 @@ from papers.qp.published import (
     row_of,
     row_order,
 )
-from papers.qp.score_pairs import NTLL, Paired, paired, tunings
-from papers.qp.variance_pairs import REFERENCES
 
 if TYPE_CHECKING:
     from typing import Any
@@ -59,7 +58,7 @@ def predictive_variances(
 ) -> None:
     """Draw figure 1a or 1b: predictive variances of the latent function, EP against QP.
 
-    `papers.qp.variance_pairs` explains which EP fit is compared with QP. The points are those in
+    `papers.qp.pairs` explains which EP fit is compared with QP. The points are those in
     ``variances``. The shares and numbers of folds printed into the figure count every seed.
 
     Parameters

@@ -17,7 +17,7 @@ import numpy as np
 
 from papers.core import metrics, store
 from papers.data import Dataset, folds, registry, split, standard
-from papers.qp import ep_released, protocols, variance_pairs, vb_released
+from papers.qp import ep_released, pairs, protocols, vb_released
 from tilted import api, likelihoods
 from tilted.corrections import learning as corrected_evidence
 from tilted.gaussian import Sites
@@ -65,7 +65,7 @@ def fit_block(
 ) -> Iterator[dict[str, Any]]:
     """Yield the records of all folds of a block of seeds by one method on one data set.
 
-    A line for each finished seed goes to the log. QP's records are compared with EP's, at which it starts.
+    A line for each fit goes to the log. QP's records are compared with EP's, at which it starts.
 
     Parameters
     ----------
@@ -80,10 +80,12 @@ def fit_block(
     points, seeds = standard.read_standard(data), range(first, last + 1)
     records = run_job(points, protocol, method, seeds, before, certified)
     with open(log, "w", encoding="utf-8") as lines:
-        for _, group in itertools.groupby(records, key=lambda record: record["seed"]):
-            of_seed = list(group)
-            yield from of_seed
-            print("\n".join(_log_lines(of_seed)), file=lines, flush=True)
+        for record in records:
+            yield record
+            place = "{dataset} {protocol} {method} seed {seed} fold {fold}".format(**record)
+            print(
+                f"{place}: {record['seconds']:.1f} s, {record['status']['message']}", file=lines, flush=True
+            )
 
 
 def run_job(
@@ -116,22 +118,11 @@ def run_job(
             earlier = by_fold.get((seed, fold), [])
             start = next((record for record in earlier if record["method"] == start_method), None)
             for record in run_fold(dataset, protocol, method, seed, fold, start, table=table):
-                yield variance_pairs.with_pairs(record, earlier) if method == "qp" else record
+                yield pairs.with_pairs(record, earlier) if method == "qp" else record
 
 
 def _fold(record: Mapping[str, Any]) -> tuple[int, int]:
     return record["seed"], record["fold"]
-
-
-def _log_lines(records: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield lines about the fits of a seed: how many converged, and why the others did not."""
-    converged = sum(record["status"]["converged"] for record in records)
-    seconds = sum(record["seconds"] for record in records)
-    place = "{dataset} {protocol} {method} seed {seed}".format(**records[-1])
-    yield f"  {place}: {converged}/{len(records)} fits converged, {seconds:.1f} s"
-    for record in records:
-        if not record["status"]["converged"]:
-            yield f"  {record['method']} fold {record['fold']}: {record['status']['message']}"
 
 
 def run_fold(

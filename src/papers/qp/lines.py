@@ -11,7 +11,7 @@
     `lengthscales`), log evidence, scores in natural units, processor seconds;
 ``pair, n_above, ratio_min, ratio_median, ratio_max``
     on rows of method ``qp`` only: the EP record that its predictive variances are compared with
-    (`papers.qp.variance_pairs`), the number of test points with v_qp > v_ep (1 + 1e-9), and the
+    (`papers.qp.pairs`), the number of test points with v_qp > v_ep (1 + 1e-9), and the
     smallest, median and largest v_qp / v_ep.
 """
 

@@ -14,7 +14,7 @@ from papers import data
 from papers.core.runs import content_hash
 from papers.data.own import described
 from papers.data.registry import task_of
-from papers.qp import fits, protocols, variance_pairs
+from papers.qp import fits, pairs, protocols
 from papers.qp.lines import FAILED, kernel_of
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.projections import table as lookup
@@ -45,19 +45,15 @@ def hyperparameters(text: str) -> SquaredExponential:
     ValueError
         If a name is unknown or missing, or a value is not a positive number.
     """
-    values = {}
-    for item in text.split(","):
-        name, _, value = item.partition("=")
-        if name not in ("variance", "lengthscale") or name in values:
-            raise ValueError(f"--hyperparameters takes variance=V,lengthscale=L, got '{text}'")
-        try:
-            values[name] = tuple(float(v) for v in value.split(":"))
-        except ValueError:
-            raise ValueError(f"{name} must be a number, got '{value}'") from None
-    if len(values) != 2 or len(values["variance"]) != 1:
-        raise ValueError(f"--hyperparameters needs one variance and a lengthscale, got '{text}'")
-    scales = values["lengthscale"]
-    return SquaredExponential(values["variance"][0], scales if len(scales) > 1 else scales[0])
+    values = dict(item.partition("=")[::2] for item in text.split(","))
+    try:
+        if values.keys() != {"variance", "lengthscale"}:
+            raise ValueError
+        variance = float(values["variance"])
+        scales = tuple(map(float, values["lengthscale"].split(":")))
+    except ValueError:
+        raise ValueError(f"--hyperparameters takes variance=V,lengthscale=L, got '{text}'") from None
+    return SquaredExponential(variance, scales if len(scales) > 1 else scales[0])
 
 
 def fitted(
@@ -199,7 +195,7 @@ def repeat(rows: pd.DataFrame, recorded: pd.DataFrame, mirror: str | None) -> It
             done |= {record["method"]: record for record in cell}
         for method in wanted:
             record = done[method]
-            yield variance_pairs.with_pairs(record, done.values()) if method == "qp" else record
+            yield pairs.with_pairs(record, done.values()) if method == "qp" else record
 
 
 def start_record(line: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,10 @@ import pytest
 from papers.qp import published
 from papers.qp.evidence import Evidence
 from papers.qp.lines import n_folds
+from papers.qp.pairs import main_pair
 from papers.qp.records import FITS
 from papers.qp.table1 import latex, tables
 from papers.qp.table1 import rows as table1
-from papers.qp.variance_pairs import main_pair
 
 RELEASED = FITS["as-released"]
 

@@ -10,8 +10,8 @@ from papers.core import records
 from papers.core.store import RecordError
 from papers.qp import artifacts
 from papers.qp.claims.chapter import CLAIMS
+from papers.qp.pairs import with_pairs
 from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS, TRUTH, TRUTH_LATENTS
-from papers.qp.variance_pairs import with_pairs
 
 RESULTS = Path(__file__).resolve().parents[3] / "results"
 NAMES = {

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from papers.core import style
-from papers.qp import figures
-from papers.qp import variance_pairs as pairs
+from papers.qp import figures, pairs
 from papers.qp.lines import NO_PAIR as NONE
 from papers.qp.records import VARIANCES
 

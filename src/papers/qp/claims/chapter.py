@@ -23,9 +23,7 @@ from papers.core.verdicts import MISSING, NO, UNDECIDED, YES, Block, Finding, In
 from papers.qp import protocols, timing
 from papers.qp.claims import exact, projection, variances
 from papers.qp.lookup import effect as lookup_effect
-from papers.qp.published import CLASSIFICATION, ROWS
-from papers.qp.records import LOOKUP_EFFECT, TIMING, VARIANCES
-from papers.qp.score_pairs import (
+from papers.qp.pairs import (
     FALLBACK,
     NTLL,
     PAIRED_TEST,
@@ -42,6 +40,8 @@ from papers.qp.score_pairs import (
     unfinished,
     variational,
 )
+from papers.qp.published import CLASSIFICATION, ROWS
+from papers.qp.records import LOOKUP_EFFECT, TIMING, VARIANCES
 from papers.qp.table1.rows import ASTERISK, has_asterisk
 
 if TYPE_CHECKING:

@@ -15,14 +15,13 @@ from papers.core.comparisons import higher, shown
 from papers.core.grid import counted
 from papers.core.spans import spans
 from papers.core.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
-from papers.qp import protocols
-from papers.qp import variance_pairs as pairs
+from papers.qp import pairs, protocols
 from papers.qp.lines import FAILED, OK
-from papers.qp.published import CLASSIFICATION, ROWS
-from papers.qp.score_pairs import (
+from papers.qp.pairs import (
     EQUAL,
     NTLL,
     PAIRED_TEST,
+    REPORTED_PAIR,
     drafts,
     fallback,
     joined,
@@ -30,7 +29,7 @@ from papers.qp.score_pairs import (
     unfinished,
     variational,
 )
-from papers.qp.variance_pairs import REPORTED_PAIR
+from papers.qp.published import CLASSIFICATION, ROWS
 
 if TYPE_CHECKING:
     import pandas as pd
