@@ -239,12 +239,12 @@ def compare(options: argparse.Namespace) -> int:
 )
 def fit(options: argparse.Namespace) -> int:
     """Fit and test one fold; 1 if the fit failed."""
-    from papers.qp import one_fold
+    from papers.qp import refit
 
-    fixed = None if options.hyperparameters is None else one_fold.hyperparameters(options.hyperparameters)
+    fixed = None if options.hyperparameters is None else refit.hyperparameters(options.hyperparameters)
     place = options.dataset, options.protocol, options.seed, options.fold
-    record = one_fold.fitted(*place, options.method, fixed, options.mirror)
-    print(json.dumps(record, allow_nan=False) if options.json else one_fold.summary(record, fixed is None))
+    record = refit.fitted(*place, options.method, fixed, options.mirror)
+    print(json.dumps(record, allow_nan=False) if options.json else refit.summary(record, fixed is None))
     return 0 if record["log_evidence"] is not None else 1
 
 

@@ -80,7 +80,7 @@ THREADS = """
 import json
 from papers import data
 from papers.qp import fits as qp
-from papers.qp.truth import experiment as truth
+from papers.qp.accuracy import exact_posterior as truth
 from tilted.kernels import SquaredExponential
 
 def cell(name, method, kernel=None):

@@ -17,7 +17,7 @@ from papers.core import records, runs, store
 from papers.core.verify import Result, Selection
 from papers.pep.records import SMALL
 from papers.pesc.records import ACCURACY, REGRET
-from papers.qp import one_fold
+from papers.qp import refit
 from tilted.kernels import SquaredExponential
 
 
@@ -83,14 +83,10 @@ def test_plain_output_is_readable(capsys):
         ("fit --dataset coal --method rep", "no method 'rep'"),
         ("fit --dataset coal --fold 1", "fold must be 0 to 0"),
         ("fit --dataset coal --seed -1", "seed must be"),
-        ("fit --dataset coal --hyperparameters variance=1", "needs one variance and a lengthscale"),
+        ("fit --dataset coal --hyperparameters variance=1", "takes variance=V"),
         ("fit --dataset coal --hyperparameters=", "takes variance=V,lengthscale=L"),
-        (
-            "fit --dataset coal --hyperparameters variance=1_0,lengthscale=1",
-            "must be a number, got '1_0'",
-        ),
         ("fit --dataset coal --hyperparameters variance=-1,lengthscale=2", "positive"),
-        ("fit --dataset coal --hyperparameters variance=1,lengthscale=long", "must be a number"),
+        ("fit --dataset coal --hyperparameters variance=1,lengthscale=long", "takes variance=V"),
         ("records --fits nowhere", "no fit records (*.jsonl.gz) in nowhere; `make paper` makes them"),
         ("plan --config nowhere.yaml", "no file nowhere.yaml here: go to a checkout of the"),
         ("check --records nowhere", "no SHA256SUMS in nowhere"),
@@ -161,7 +157,7 @@ def _raised(error):
 
 
 def test_ard_hyperparameters():
-    assert one_fold.hyperparameters("variance=2,lengthscale=1:2.5") == SquaredExponential(2.0, (1.0, 2.5))
+    assert refit.hyperparameters("variance=2,lengthscale=1:2.5") == SquaredExponential(2.0, (1.0, 2.5))
 
 
 def test_a_name_may_have_its_paper(capsys):

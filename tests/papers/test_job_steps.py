@@ -117,12 +117,6 @@ def test_parameters_are_chosen_by_cross_validation(tmp_path):
     assert len(records.load(FITS, folder)) > 3
 
 
-COAL = {"qp": {"as-released": {"methods": ["ep", "qp"], "rows": {"coal": {"seeds": 2, "block": 1}}}}}
-
-
-WINE = {"qp": {"as-released": {"methods": ["ep", "qp"], "rows": {"wine13": {"seeds": 4, "block": 2}}}}}
-
-
 def test_every_fold_starts_from_its_own_tuning(tmp_path, monkeypatch):
     """QP of labels from EP's first, seeds 2 and 3, ten folds: each lengthscale says where it is from."""
     placed(tmp_path, "wine13")
@@ -177,17 +171,6 @@ def placed(tmp_path, name):
     target = tmp_path / f"data/standard/as-released/{name}.h5"
     target.parent.mkdir(parents=True, exist_ok=True)
     standard.write_standard(data.load(name), target)
-
-
-def test_records_of_another_set_to_start_from_are_refused(tmp_path):
-    placed(tmp_path, "coal")
-    ep, qp = (f"data/fits/qp/as-released/coal/{name}-000-000.jsonl.gz" for name in ("ep", "qp"))
-    made(tmp_path, COAL, ep, qp)
-    assert [record["method"] for record in store.read_records(tmp_path / qp)] == ["qp"]
-    others = [{**record, "dataset": "wine13"} for record in store.read_records(tmp_path / ep)]
-    store.write_records(tmp_path / ep, others)
-    with pytest.raises(store.RecordError, match="ep-000-000.jsonl.gz: not of as-released coal"):
-        made(tmp_path, COAL, qp)
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from papers.core import records, store
 from papers.data import relaxed, standard
 from papers.pep.records import CLASSIFICATION, REGRESSION, TOY
 from papers.pesc.records import ACCURACY
-from papers.qp.truth.records import TRUTH
+from papers.qp.accuracy.records import TRUTH
 from papers.rep.records import POINTS
 
 pytestmark = pytest.mark.workflow

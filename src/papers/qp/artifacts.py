@@ -17,27 +17,23 @@ from papers.core.slices import Slice
 from papers.core.store import write_csv, write_text
 from papers.core.verdicts import finding
 from papers.qp import figures, protocols, published, timing
+from papers.qp.accuracy import figures as accuracy_figures
+from papers.qp.accuracy import tables as accuracy_tables
+from papers.qp.accuracy.records import NEARER_FITS, NEARER_LATENTS, TRUTH, TRUTH_LATENTS
 from papers.qp.claims import exact, projection, scores, variances
 from papers.qp.lookup import effect as lookup_effect
 from papers.qp.lookup import errors as lookup
-from papers.qp.nearer import figures as nearer_figures
-from papers.qp.nearer import tables as nearer_tables
 from papers.qp.published import CLASSIFICATION, PUBLISHED_COLUMNS, RELEASED_VB, ROWS
 from papers.qp.records import (
     DIFFERENCES,
     FITS,
     LOOKUP_EFFECT,
     LOOKUP_ERRORS,
-    NEARER_FITS,
-    NEARER_LATENTS,
     TIMING,
     VARIANCES,
 )
 from papers.qp.results import Results
 from papers.qp.table1 import fidelity, tables, vb_column
-from papers.qp.truth import figure as truth_figure
-from papers.qp.truth import tables as truth_tables
-from papers.qp.truth.records import TRUTH, TRUTH_LATENTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,13 +117,14 @@ def _truth(results: Results, folder: Path) -> None:
     splits, latents, table = results.rows(TRUTH), results.rows(TRUTH_LATENTS), results.truth
     if len(table):
         write_csv(folder / "qp_truth.csv", table)
-        truth_tables.write_page(splits, latents, table, folder / "qp_truth.md", results.note(TRUTH))
+        page = folder / "qp_truth.md"
+        accuracy_tables.write_truth_page(splits, latents, table, page, results.note(TRUTH))
 
 
 def _nearer(results: Results, folder: Path) -> None:
     """Write ``qp_nearer.{csv,md}``, if there are records."""
     if len(results.nearer):
-        nearer_tables.write(results.nearer, results.fits, folder)
+        accuracy_tables.write_approximations(results.nearer, results.fits, folder)
 
 
 def _lookup(results: Results, folder: Path) -> None:
@@ -313,19 +310,19 @@ def _draw_vb(results: Results, folder: Path) -> None:
 
 def _draw_truth(results: Results, folder: Path) -> None:
     if len(results.truth):
-        truth_figure.figure_truth(results.rows(TRUTH_LATENTS), results.truth, folder / "qp_truth")
+        accuracy_figures.truth(results.rows(TRUTH_LATENTS), results.truth, folder / "qp_truth")
 
 
 def _draw_nearer(results: Results, folder: Path) -> None:
     if len(results.nearer):
-        nearer_figures.errors(results.nearer, folder / "qp_nearer")
+        accuracy_figures.approximations(results.nearer, folder / "qp_nearer")
 
 
 def _draw_calibration(results: Results, folder: Path) -> None:
     latents, exact_latents = results.rows(NEARER_LATENTS), results.rows(TRUTH_LATENTS)
-    points = nearer_figures.label_probabilities(latents, exact_latents)
+    points = accuracy_figures.label_probabilities(latents, exact_latents)
     if len(points):
-        nearer_figures.calibration(points, folder / "qp_calibration")
+        accuracy_figures.calibration(points, folder / "qp_calibration")
 
 
 class Figure(NamedTuple):

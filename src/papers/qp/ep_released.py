@@ -48,8 +48,6 @@ class Released(NamedTuple):
     kernel : SquaredExponential
     sites : Sites
         Sites of the last inference, from which another search goes on.
-    log_evidence : float
-        Log evidence at the end, by the cavities of the last sweep.
     evaluations, sweeps : int
     success : bool
         True if L-BFGS-B met one of its tolerances.
@@ -58,7 +56,6 @@ class Released(NamedTuple):
 
     kernel: SquaredExponential
     sites: Sites
-    log_evidence: float
     evaluations: int
     sweeps: int
     success: bool
@@ -73,24 +70,6 @@ class Released(NamedTuple):
             evaluations=self.evaluations,
             message=f"{in_words(self.message)}; at its end {inference.message}",
         )
-
-
-class _Visits(NamedTuple):
-    """Numbers of a sweep at the sites: log normalisers, precisions and shifts of the cavities, arrays [N]."""
-
-    log_z: np.ndarray
-    precision: np.ndarray
-    shift: np.ndarray
-
-    def log_scale(self, sites: Sites) -> float:
-        """Return the sum of the sites' log scales, which give each tilted distribution its normaliser."""
-        total = self.precision + sites.tau
-        log_gaussian = 0.5 * (
-            np.log(self.precision / total)
-            + (self.shift + sites.nu) ** 2 / total
-            - self.shift**2 / self.precision
-        )
-        return float(np.sum(self.log_z - log_gaussian))
 
 
 @dataclass
@@ -111,7 +90,7 @@ class _Model:
         self.evaluations += 1
         for swept in range(1, MOST + 1):
             before = self.sites
-            self.sites, visits = _sweep(posterior, before, self.likelihood, self.y, self.floor)
+            self.sites, log_scale = _sweep(posterior, before, self.likelihood, self.y, self.floor)
             changes = np.array([self.sites.tau - before.tau, self.sites.nu - before.nu])
             if swept >= LEAST and (np.mean(changes**2, axis=1) < ENOUGH).all():
                 break
@@ -120,7 +99,7 @@ class _Model:
         self.sweeps += swept
         state = posterior.condition(self.sites)
         slope = kernel.contract_gradient(self.X, posterior.K, posterior.evidence_derivative(state))
-        return state.log_normaliser + visits.log_scale(self.sites), slope
+        return state.log_normaliser + log_scale, slope
 
 
 def search(
@@ -167,15 +146,18 @@ def search(
         model.evaluate(kernel)
     tolerances = how.relative_tolerance, how.gradient_tolerance
     end = lbfgs(objective, transform.inverse(kernel.parameters()), how.max_iterations, *tolerances)
-    evidence, _ = model.evaluate(at(end.x))
+    model.evaluate(at(end.x))
     counted = model.evaluations, model.sweeps
-    return Released(at(end.x), model.sites, evidence, *counted, end.success, end.message)
+    return Released(at(end.x), model.sites, *counted, end.success, end.message)
 
 
 def _sweep(
     posterior: Dense, sites: Sites, likelihood: Likelihood, y: np.ndarray, floor: float
-) -> tuple[Sites, _Visits]:
-    """Update each site in order; return the new sites and the numbers met on the way."""
+) -> tuple[Sites, float]:
+    """Update each site in order; return the new sites and the sum of their log scales.
+
+    A log scale gives the tilted distribution met on the way its normaliser.
+    """
     state = posterior.condition(sites)
     covariance, mean = posterior.covariance(state), np.array(state.marginals.mean)
     tau, nu = np.array(sites.tau, dtype=float), np.array(sites.nu, dtype=float)
@@ -198,4 +180,6 @@ def _sweep(
             tau[i] += d_tau
             nu[i] += d_nu
         covariance -= (columns * scales) @ columns.T
-    return Sites(tau, nu), _Visits(log_z, precision, shift)
+    total = precision + tau
+    log_gaussian = 0.5 * (np.log(precision / total) + (shift + nu) ** 2 / total - shift**2 / precision)
+    return Sites(tau, nu), float(np.sum(log_z - log_gaussian))

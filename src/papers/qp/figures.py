@@ -20,8 +20,7 @@ from papers.core import statistics, style
 from papers.core.grid import seeds_text
 from papers.core.spans import spans
 from papers.qp import pairs
-from papers.qp.paired import NTLL, Paired, paired, tunings
-from papers.qp.pairs import REFERENCES
+from papers.qp.pairs import NTLL, REFERENCES, Paired, paired, tunings
 from papers.qp.published import (
     METRICS,
     PUBLISHED_COLUMNS,
@@ -55,8 +54,8 @@ def predictive_variances(
 ) -> None:
     """Draw figure 1a or 1b: predictive variances of the latent function, EP against QP.
 
-    `papers.qp.pairs` explains which EP fit is compared with QP. The points are those in ``variances``. The
-    shares and numbers of folds printed into the figure count every seed.
+    `papers.qp.pairs` explains which EP fit is compared with QP. The points are those in
+    ``variances``. The shares and numbers of folds printed into the figure count every seed.
 
     Parameters
     ----------

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from papers.core import metrics, store
-from papers.core.study import RecordError
 from papers.data import Dataset, folds, registry, split, standard
 from papers.qp import ep_released, pairs, protocols, vb_released
 from tilted import api, likelihoods
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from tilted.likelihoods.contract import Likelihood
     from tilted.projections.table import RatioTable
 
-PAPER = "qp"
 CORRECTED = "corrected-evidence"
 """Objective of a search, if a protocol names it: EP's evidence to second order."""
 
@@ -51,14 +49,7 @@ AS_RELEASED = "as-released"
 """Search of EP, if a protocol names it: that of the released code (`papers.qp.ep_released`)."""
 
 
-def task_of(dataset: str) -> str:
-    """Return the task of a data set, "classification" or "counts"; DataError for an unknown one."""
-    return registry.task_of(dataset)
-
-
-def uses_table(protocol: str, dataset: str, method: str) -> bool:
-    """Test if the protocol gives a method the certified lookup table."""
-    return protocols.method(protocol, task_of(dataset), method).get("lookup") == "certified"
+task_of = registry.task_of
 
 
 def fit_block(
@@ -74,7 +65,7 @@ def fit_block(
 ) -> Iterator[dict[str, Any]]:
     """Yield the records of all folds of a block of seeds by one method on one data set.
 
-    A line for each finished seed goes to the log. QP's records are compared with EP's, at which it starts.
+    A line for each fit goes to the log. QP's records are compared with EP's, at which it starts.
 
     Parameters
     ----------
@@ -83,23 +74,18 @@ def fit_block(
         Seeds.
     data, log, start, table : str
         Paths: standard file, log, records of the method that this one starts from, certified table.
-
-    Raises
-    ------
-    RecordError
-        The records to start from are of other fits.
     """
     before = store.read_records(start) if start is not None else []
-    if any((record["protocol"], record["dataset"]) != (protocol, dataset) for record in before):
-        raise RecordError(f"{start}: not of {protocol} {dataset}; delete it and run again")
     certified = None if table is None else lookup.read(table)
     points, seeds = standard.read_standard(data), range(first, last + 1)
     records = run_job(points, protocol, method, seeds, before, certified)
     with open(log, "w", encoding="utf-8") as lines:
-        for _, group in itertools.groupby(records, key=lambda record: record["seed"]):
-            of_seed = list(group)
-            yield from of_seed
-            print("\n".join(_log_lines(of_seed)), file=lines, flush=True)
+        for record in records:
+            yield record
+            place = "{dataset} {protocol} {method} seed {seed} fold {fold}".format(**record)
+            print(
+                f"{place}: {record['seconds']:.1f} s, {record['status']['message']}", file=lines, flush=True
+            )
 
 
 def run_job(
@@ -132,22 +118,11 @@ def run_job(
             earlier = by_fold.get((seed, fold), [])
             start = next((record for record in earlier if record["method"] == start_method), None)
             for record in run_fold(dataset, protocol, method, seed, fold, start, table=table):
-                yield pairs.with_pairs(record, pairs.fits_of(earlier)) if method == "qp" else record
+                yield pairs.with_pairs(record, earlier) if method == "qp" else record
 
 
 def _fold(record: Mapping[str, Any]) -> tuple[int, int]:
     return record["seed"], record["fold"]
-
-
-def _log_lines(records: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield lines about the fits of a seed: how many converged, and why the others did not."""
-    converged = sum(record["status"]["converged"] for record in records)
-    seconds = sum(record["seconds"] for record in records)
-    place = "{dataset} {protocol} {method} seed {seed}".format(**records[-1])
-    yield f"  {place}: {converged}/{len(records)} fits converged, {seconds:.1f} s"
-    for record in records:
-        if not record["status"]["converged"]:
-            yield f"  {record['method']} fold {record['fold']}: {record['status']['message']}"
 
 
 def run_fold(
@@ -185,7 +160,6 @@ def run_fold(
     """
     cell = cell_of(dataset, protocol, method, seed, fold)
     identity = {
-        "paper": PAPER,
         "dataset": dataset.name,
         "protocol": protocol,
         "seed": int(seed),
@@ -269,10 +243,7 @@ def _attempt(
     """
     began = time.process_time()
     try:
-        if replayed := optimise and cell.spec.get("optimise") == AS_RELEASED:
-            fitted, sites = _fit_as_released(cell, kernel, sites)
-        else:
-            fitted = _fit(cell, kernel, sites, optimise, table)
+        fitted, sites = _fit(cell, kernel, sites, optimise, table)
         grade, arguments = cell.spec.get("correction"), (cell.likelihood, cell.points, fitted)
         if grade is not None:
             record = corrected(*arguments, grade)
@@ -281,10 +252,10 @@ def _attempt(
         else:
             record = stable(*arguments)
     except FAILURES as error:
-        return failure(error, began), None, None
+        return failed(str(error), time.process_time() - began), None, None
     assert isinstance(fitted.kernel, SquaredExponential), "a search keeps the kind of its kernel"
     record["seconds"] = time.process_time() - began
-    return record, fitted.kernel, sites if replayed else fitted.inference.sites
+    return record, fitted.kernel, sites
 
 
 def _attempt_joint(cell: Cell, kernel: SquaredExponential, name: str) -> dict[str, dict[str, Any]]:
@@ -306,36 +277,31 @@ def _attempt_joint(cell: Cell, kernel: SquaredExponential, name: str) -> dict[st
                 "seconds": time.process_time() - began,
             }
         except FAILURES as error:
-            records[called] = failure(error, began)
+            records[called] = failed(str(error), time.process_time() - began)
     return records
 
 
 def _fit(
     cell: Cell, kernel: SquaredExponential, sites: Sites | None, optimise: bool, table: RatioTable | None
-) -> api.Fit:
-    """Return the fit that the spec of a method other than the joint search asks for."""
-    projections = {"quadrature": None, "certified": table, "as-described": TableGrid()}
-    projection = projections[cell.spec.get("lookup", "quadrature")]
-    gradient = cell.spec.get("gradient", "exact")
+) -> tuple[api.Fit, Sites]:
+    """Return the fit of a method other than the joint search, and the sites that the next starts from."""
+    spec = cell.spec
+    gradient = spec.get("gradient", "exact")
     search = Search(**cell.block["search"], gradient=gradient) if optimise else None
-    if search is not None and cell.spec.get("optimise") == CORRECTED:
-        return _by_corrected_evidence(approximate(cell, kernel, sites), search)
-    return approximate(cell, kernel, sites, projection, search)
-
-
-def _fit_as_released(cell: Cell, kernel: SquaredExponential, sites: Sites | None) -> tuple[api.Fit, Sites]:
-    """Return EP's fixed point at the end of the released code's search, and the sites of that search."""
-    X, y = api.check_inputs(cell.points.X_train), cell.likelihood.check(cell.points.y_train)
-    how = Search(**cell.block["search"])
-    end = ep_released.search(X, y, cell.likelihood, kernel, sites, how, cell.spec["min_precision"])
-    ep = approximate(cell, end.kernel, end.sites)
-    return replace(ep, status=end.status(ep.status)), end.sites
-
-
-def _by_corrected_evidence(ep: api.Fit, search: Search) -> api.Fit:
-    """Maximise the corrected evidence from EP's fit; return EP's fit if the correction is not trusted."""
-    tuned, _ = corrected_evidence.maximise(ep.problem, ep.kernel, search, ep.inference.sites)
-    return replace(ep, kernel=tuned.kernel, inference=tuned.inference, status=tuned.status)
+    objective = spec.get("optimise") if search else None
+    if search and objective == AS_RELEASED:
+        X, y = api.check_inputs(cell.points.X_train), cell.likelihood.check(cell.points.y_train)
+        end = ep_released.search(X, y, cell.likelihood, kernel, sites, search, spec["min_precision"])
+        fit = approximate(cell, end.kernel, end.sites)  # EP's fixed point at the end of that search
+        return replace(fit, status=end.status(fit.status)), end.sites
+    if search and objective == CORRECTED:
+        fit = approximate(cell, kernel, sites)
+        tuned, _ = corrected_evidence.maximise(fit.problem, fit.kernel, search, fit.inference.sites)
+        fit = replace(fit, kernel=tuned.kernel, inference=tuned.inference, status=tuned.status)
+    else:
+        projections = {"quadrature": None, "certified": table, "as-described": TableGrid()}
+        fit = approximate(cell, kernel, sites, projections[spec.get("lookup", "quadrature")], search)
+    return fit, fit.inference.sites
 
 
 def approximate(
@@ -503,8 +469,3 @@ def failed(why: str, seconds: float) -> dict[str, Any]:
     """Return the record of a fit that gave no numbers."""
     status = Status(converged=False, sweeps=0, message=f"failed: {why}")
     return {**dict.fromkeys(EMPTY), "status": status.as_dict(), "seconds": seconds}
-
-
-def failure(error: Exception, began: float) -> dict[str, Any]:
-    """Return the record of a fit that raised, timed from ``began``, a process time."""
-    return failed(str(error), time.process_time() - began)

@@ -1,4 +1,4 @@
-"""The QP paper's jobs of a configuration: fits, differences, ground truth, lookup tables.
+"""The QP paper's jobs of a configuration: fits, differences, exact posteriors, approximations, lookup tables.
 
 A job fits one method on all folds of one data set for a block of seeds. A method that starts from another's
 hyperparameters needs the other method's job of the same seeds.
@@ -15,20 +15,11 @@ from papers.core.slices import Slice
 from papers.data.own import described
 from papers.data.registry import task_of
 from papers.qp import differences, fits, protocols
+from papers.qp.accuracy import approximations, exact_posterior
+from papers.qp.accuracy.records import NEARER_FITS, NEARER_LATENTS, TRUTH, TRUTH_LATENTS
 from papers.qp.lookup import effect, errors
-from papers.qp.nearer import experiment as nearer
 from papers.qp.published import FOLDS, TRUTH_METHODS, TRUTH_PROTOCOL, is_counts, truth_file
-from papers.qp.records import (
-    FITS,
-    LOOKUP_EFFECT,
-    LOOKUP_ERRORS,
-    NEARER_FITS,
-    NEARER_LATENTS,
-    VARIANCES,
-    study_of,
-)
-from papers.qp.truth import experiment as truth
-from papers.qp.truth.records import TRUTH, TRUTH_LATENTS
+from papers.qp.records import FITS, LOOKUP_EFFECT, LOOKUP_ERRORS, VARIANCES, study_of
 from tilted.projections import table as lookup
 
 if TYPE_CHECKING:
@@ -36,7 +27,14 @@ if TYPE_CHECKING:
 
     Config = Mapping[str, Any]
 
-TABLE = "data/lookup/probit.table"
+CERTIFIED_TABLE = Job(
+    "data/lookup/probit.table",
+    "qp_lookup_table",
+    f"{errors.__name__}:write_table",
+    {},
+    (lookup.__name__,),
+    part="lookup table",
+)
 
 
 def jobs(config: Config) -> Iterator[Job]:
@@ -47,17 +45,20 @@ def jobs(config: Config) -> Iterator[Job]:
     ValueError
         A data set, method or difference does not exist; the message names its place in the configuration.
     """
-    for generate in (_fits, _differences, _truth, _effects):
-        yield from generate(config)
-
-
-def _fits(config: Config) -> Iterator[Job]:
     for protocol, section in config.get("qp", {}).items():
-        for grid in _grids(section):
-            try:
-                yield from _of_grid(protocol, grid)
-            except ValueError as error:
-                raise ValueError(f"qp.{protocol}: {error}") from None
+        try:
+            for grid in _grids(section):
+                yield from _fits(protocol, grid)
+        except ValueError as error:
+            raise ValueError(f"qp.{protocol}: {error}") from None
+    if "differences" in config:
+        try:
+            yield from (_fit(*job) for job in differences.jobs(**config["differences"]))
+        except ValueError as error:
+            raise ValueError(f"differences.names: {error}") from None
+    yield from _exact_posteriors(config)
+    if "lookup" in config:
+        yield from _lookup_studies(**config["lookup"])
 
 
 def _grids(section: Config) -> Iterator[Config]:
@@ -67,7 +68,7 @@ def _grids(section: Config) -> Iterator[Config]:
         yield from _grids(further)
 
 
-def _of_grid(protocol: str, grid: Config) -> Iterator[Job]:
+def _fits(protocol: str, grid: Config) -> Iterator[Job]:
     for dataset, row in grid["rows"].items():
         for method in grid["methods"]:
             for first, last in blocks(row["seeds"], row["block"]):
@@ -89,7 +90,7 @@ def _fit(protocol: str, dataset: str, method: str, first: int, last: int, keep: 
         assert start_method is not None, "methods start from others of their protocol"
         inputs["start"] = _fit(protocol, dataset, start_method, first, last, keep=False)
     if spec.get("lookup") == "certified":
-        inputs["table"] = _certified_table()
+        inputs["table"] = CERTIFIED_TABLE
         modules.append(lookup.__name__)
     shared = {"protocol": [protocol], "dataset": [dataset], "seed": range(first, last + 1)}
     records = [method, *protocols.further_records(method, spec)]
@@ -125,26 +126,67 @@ def _standard(variant: str, dataset: str) -> str:
     return f"data/standard/{variant}/{dataset}.h5"
 
 
-def _certified_table() -> Job:
-    return Job(
-        TABLE,
-        "qp_lookup_table",
-        f"{errors.__name__}:write_table",
-        {},
-        (lookup.__name__,),
-        part="lookup table",
+def _exact_posteriors(config: Config) -> Iterator[Job]:
+    """Yield the jobs that sample exact posteriors, and those that approximate them."""
+    rules = tuple(_module("inference", method) for method in TRUTH_METHODS)
+    for dataset, effort in config.get("truth", {}).items():
+        choices = protocols.block(TRUTH_PROTOCOL, task_of(dataset))
+        each = {name: value for name, value in effort.items() if name != "splits"}
+        for split in range(effort.get("splits", 1)):
+            seed, fold = (split, 0) if is_counts(dataset) else (0, split)
+            where = {"dataset": [dataset], "seed": [seed], "fold": [fold]}
+            exact = Job(
+                path=f"data/truth/{truth_file(dataset, split)}",
+                kind="qp_truth",
+                function=f"{exact_posterior.__name__}:sample_split",
+                parameters={"split": split, "effort": each},
+                modules=(exact_posterior.__name__, *rules, _module("likelihoods", choices["likelihood"])),
+                inputs={"data": _standard(TRUTH_PROTOCOL, dataset)},
+                choices=described(dataset),
+                keys=(Slice(TRUTH, where), Slice(TRUTH_LATENTS, where)),
+                part="ground truth",
+            )
+            yield exact
+            yield Job(
+                path=f"data/nearer/{truth_file(dataset, split)}",
+                kind="qp_nearer",
+                function=f"{approximations.__name__}:approximate_split",
+                parameters={},
+                modules=(approximations.__name__, *exact.modules),
+                inputs={"data": exact.inputs["data"], "truth": exact},
+                choices=exact.choices,
+                keys=(Slice(NEARER_FITS, where), Slice(NEARER_LATENTS, where)),
+                part="nearer than EP",
+            )
+
+
+def _lookup_studies(table: Config, study: Config) -> Iterator[Job]:
+    yield Job(
+        path=f"data/lookup/errors/{study['points']}.jsonl.gz",
+        kind="qp_lookup_errors",
+        function=f"{errors.__name__}:compare",
+        parameters={"counts": table["counts"], "points": study["points"], "rows": study["timed_rows"]},
+        modules=(errors.__name__, lookup.__name__),
+        keys=(Slice(LOOKUP_ERRORS),),
+        part="lookup errors",
     )
-
-
-def _differences(config: Config) -> list[Job]:
-    """Return the jobs of derived protocols."""
-    if "differences" not in config:
-        return []
-    try:
-        wanted = differences.jobs(**config["differences"])
-    except ValueError as error:
-        raise ValueError(f"differences.names: {error}") from None
-    return [_fit(protocol, dataset, method, first, last) for protocol, dataset, method, first, last in wanted]
+    for protocol, datasets in study["protocols"].items():
+        for dataset in datasets:
+            ep, qp = (
+                _fit(protocol, dataset, name, 0, study["seeds"] - 1, keep=False) for name in ("ep", "qp")
+            )
+            where = {"protocol": [protocol], "dataset": [dataset], "seed": range(study["seeds"])}
+            yield Job(
+                path=f"data/lookup/effect/{protocol}/{dataset}.jsonl.gz",
+                kind="qp_lookup_effect",
+                function=f"{effect.__name__}:measure",
+                parameters={"protocol": protocol},
+                modules=(effect.__name__, *ep.modules, *qp.modules),
+                inputs={"data": ep.inputs["data"], "records": ep, "table": CERTIFIED_TABLE},
+                choices=qp.choices,
+                keys=(Slice(LOOKUP_EFFECT, where),),
+                part="lookup effects",
+            )
 
 
 def bases(config: Config) -> list[str]:
@@ -166,79 +208,6 @@ def bases(config: Config) -> list[str]:
                 f"differences: there is no {path} to compare with; run '{name}' first, or set names"
             )
     return [f"qp/{name}.csv.gz" for name in names]
-
-
-def _truth(config: Config) -> Iterator[Job]:
-    rules = tuple(_module("inference", method) for method in TRUTH_METHODS)
-    for dataset, effort in config.get("truth", {}).items():
-        choices = protocols.block(TRUTH_PROTOCOL, task_of(dataset))
-        each = {name: value for name, value in effort.items() if name != "splits"}
-        for split in range(effort.get("splits", 1)):
-            seed, fold = (split, 0) if is_counts(dataset) else (0, split)
-            where = {"dataset": [dataset], "seed": [seed], "fold": [fold]}
-            exact = Job(
-                path=f"data/truth/{truth_file(dataset, split)}",
-                kind="qp_truth",
-                function=f"{truth.__name__}:sample_split",
-                parameters={"split": split, "effort": each},
-                modules=(truth.__name__, *rules, _module("likelihoods", choices["likelihood"])),
-                inputs={"data": _standard(TRUTH_PROTOCOL, dataset)},
-                choices=described(dataset),
-                keys=(Slice(TRUTH, where), Slice(TRUTH_LATENTS, where)),
-                part="ground truth",
-            )
-            yield exact
-            yield Job(
-                path=f"data/nearer/{truth_file(dataset, split)}",
-                kind="qp_nearer",
-                function=f"{nearer.__name__}:approximate_split",
-                parameters={},
-                modules=tuple(dict.fromkeys((nearer.__name__, *exact.modules))),
-                inputs={"data": exact.inputs["data"], "truth": exact},
-                choices=exact.choices,
-                keys=(Slice(NEARER_FITS, where), Slice(NEARER_LATENTS, where)),
-                part="nearer than EP",
-            )
-
-
-def _effects(config: Config) -> Iterator[Job]:
-    if "lookup" not in config:
-        return
-    study = config["lookup"]["study"]
-    yield Job(
-        path=f"data/lookup/errors/{study['points']}.jsonl.gz",
-        kind="qp_lookup_errors",
-        function=f"{errors.__name__}:compare",
-        parameters={
-            "counts": config["lookup"]["table"]["counts"],
-            "points": study["points"],
-            "rows": study["timed_rows"],
-        },
-        modules=(errors.__name__, lookup.__name__),
-        keys=(Slice(LOOKUP_ERRORS),),
-        part="lookup errors",
-    )
-    for protocol, datasets in study["protocols"].items():
-        for dataset in datasets:
-            ep, qp = (
-                _fit(protocol, dataset, name, 0, study["seeds"] - 1, keep=False) for name in ("ep", "qp")
-            )
-            yield Job(
-                path=f"data/lookup/effect/{protocol}/{dataset}.jsonl.gz",
-                kind="qp_lookup_effect",
-                function=f"{effect.__name__}:measure",
-                parameters={"protocol": protocol},
-                modules=tuple(dict.fromkeys((effect.__name__, *ep.modules, *qp.modules))),
-                inputs={"data": ep.inputs["data"], "records": ep, "table": _certified_table()},
-                choices=qp.choices,
-                keys=(
-                    Slice(
-                        LOOKUP_EFFECT,
-                        {"protocol": [protocol], "dataset": [dataset], "seed": range(study["seeds"])},
-                    ),
-                ),
-                part="lookup effects",
-            )
 
 
 TABLES = (
@@ -263,8 +232,8 @@ def tables(config: Config) -> list[str]:
 
 def _replays_vb(config: Config) -> bool:
     """Test if the configuration runs the released code's VB."""
-    grids = _grids(config["qp"].get("as-released", {"methods": []}))
-    return any("vb-joint" in grid["methods"] for grid in grids)
+    section = config["qp"].get("as-released", {"methods": []})
+    return any("vb-joint" in grid["methods"] for grid in _grids(section))
 
 
 def figures(config: Config) -> list[str]:

@@ -28,13 +28,9 @@ def _load(file: str) -> dict[str, Any]:
     return dict(files.read_yaml(Path(__file__).with_name(file)))
 
 
-def _all() -> dict[str, Any]:
-    return _load("protocols.yaml")
-
-
 def names() -> list[str]:
     """Return the names of the protocols (without derived ones)."""
-    return list(_all())
+    return list(_load("protocols.yaml"))
 
 
 def differences() -> dict[str, dict[str, Any]]:
@@ -57,19 +53,20 @@ def block(protocol: str, task: str) -> dict[str, Any]:
         message lists the known ones.
     """
     base, plus, name = protocol.partition(PLUS)
-    if base not in _all():
+    if base not in names():
         raise ValueError(f"unknown protocol '{protocol}'; known: {', '.join(names())}")
     if plus and protocol not in derived():
         changes = [d.partition(PLUS)[2] for d in derived() if d.startswith(base + PLUS)]
         raise ValueError(f"unknown protocol '{protocol}'; '{base}' has the differences: {', '.join(changes)}")
     if task not in TASKS:
         raise ValueError(f"unknown task '{task}'; known: {', '.join(TASKS)}")
+    choices = _load("protocols.yaml")[base][task]
     if not plus:
-        return _all()[base][task]
+        return choices
     change = differences()[name]["change"]
     if task not in change:
         raise ValueError(f"'{name}' changes nothing for {task}, only for {', '.join(change)}")
-    return merged(_all()[base][task], change[task])
+    return merged(choices, change[task])
 
 
 def merged(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
@@ -92,9 +89,8 @@ def method(protocol: str, task: str, name: str) -> dict[str, Any]:
     methods = block(protocol, task)["methods"]
     job = job_of(methods, name)
     if job is None:
-        raise ValueError(
-            f"protocol '{protocol}' has no method '{name}' for {task}; known: {', '.join(methods)}"
-        )
+        known = ", ".join(methods)
+        raise ValueError(f"protocol '{protocol}' has no method '{name}' for {task}; known: {known}")
     return methods[job]
 
 

@@ -8,10 +8,8 @@
     one inference a row;
 `LOOKUP_ERRORS`, `LOOKUP_EFFECT`
     errors of a projection at random points; one fit at fixed hyperparameters;
-`TRUTH`, `TRUTH_LATENTS`
-    splits on which the exact posterior was sampled, and their latents (`papers.qp.truth.records`);
-`NEARER_FITS`, `NEARER_LATENTS`
-    seven approximations on the same splits, and their test latents.
+`TRUTH`, `TRUTH_LATENTS`, `NEARER_FITS`, `NEARER_LATENTS`
+    exact posteriors and approximations of splits, and their latents (`papers.qp.accuracy.records`).
 """
 
 from __future__ import annotations
@@ -21,11 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from papers.core import records
 from papers.core.study import (
-    EXACT,
     Flag,
     Float,
     Integer,
@@ -36,16 +31,19 @@ from papers.core.study import (
     places,
     seconds,
 )
-from papers.qp import protocols, timing
-from papers.qp import repeat as again
-from papers.qp.lines import FAILED, FOLD, KEY, NUMBERS, OUTCOMES, PAIR, SEED, STATUS, line_of, n_folds
+from papers.qp import protocols, refit, timing
+from papers.qp.accuracy.records import (
+    NEARER_FITS,
+    NEARER_LATENTS,
+    TRUTH,
+    TRUTH_LATENTS,
+    rows_of_approximation,
+    rows_of_truth,
+)
+from papers.qp.lines import FOLD, KEY, OUTCOMES, SEED, STATUS, line_of
 from papers.qp.lookup import effect as lookup_effect
 from papers.qp.lookup import errors as lookup
-from papers.qp.nearer import experiment as nearer
-from papers.qp.pairs import REFERENCES
-from papers.qp.published import ROWS, is_counts, is_known, method_order, row_order
-from papers.qp.truth import records as truth
-from papers.qp.truth.records import TRUTH, TRUTH_LATENTS
+from papers.qp.published import ROWS, is_counts, method_order, row_order
 
 if TYPE_CHECKING:
     from typing import Any
@@ -54,34 +52,18 @@ if TYPE_CHECKING:
 
     from papers.core.study import Kind, Row, Source
 
-    Pairs = Iterator[tuple[Study, Row]]
+    Rows = Iterator[tuple[Study, Row]]
 
-PAIRS = ("", "ep-tune", "ep")
 FIGURE_SEEDS = 5
 """Seeds whose predictive variances are kept point by point (counts: every seed)."""
 
-NO_SET = "no row in the published table and no entry in data/sources.yaml (removed? put it back)"
 
-
-def _rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
-    """Return the errors to look for in the rows of a frame, each with its message."""
-    failed, paired = frame["outcome"] == FAILED, frame["pair"] != ""
-    names = [name for name in frame["dataset"].unique() if is_known(name)]
-    last = frame["dataset"].map({name: n_folds(name) - 1 for name in names})
-    most = frame["dataset"].map({name: np.inf if is_counts(name) else 1.0 for name in names})
-    numbers = frame[["variance", *NUMBERS]]
-    pair_numbers = frame[list(PAIR[1:])].astype(float)
+def _checks(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
+    counts = frame["dataset"].isin([name for name in frame["dataset"].unique() if is_counts(name)])
+    share = frame["test_error"].between(0, 1) | frame["test_error"].isna()
     return (
-        (~frame["dataset"].isin(names), NO_SET),
         (~frame["outcome"].isin(OUTCOMES), "unknown outcome"),
-        ((frame["fold"] < 0) | (frame["fold"] > last), "unexpected fold"),
-        ((frame["test_error"] < 0) | (frame["test_error"] > most), "test_error is no share"),
-        (np.isfinite(numbers).all(axis=1) == failed, "numbers do not agree with the outcome"),
-        (numbers.notna().any(axis=1) & failed, "a failed fit with numbers"),
-        ((frame["lengthscale"] == "") != failed, "lengthscale does not agree with the outcome"),
-        (~frame["pair"].isin(PAIRS) | (paired & (frame["method"] != "qp")), "unexpected pair"),
-        (np.isfinite(pair_numbers).all(axis=1) != paired, "numbers do not agree with the pair"),
-        (pair_numbers.notna().any(axis=1) & ~paired, "numbers without a pair"),
+        ((frame["test_error"] < 0) | ~(share | counts), "test_error is no share"),
     )
 
 
@@ -123,23 +105,21 @@ def _kind(row: Row) -> Kind:
     return "chaotic" if row["method"].startswith((SEARCHED_JOINTLY, "exact")) else "optimum"
 
 
-def _repeat_fits(rows: pd.DataFrame, source: Source) -> Pairs:
+def _repeat_fits(rows: pd.DataFrame, source: Source) -> Rows:
     """Repeat fits of one protocol and data set from scratch."""
-    first = rows.iloc[0]
-    study = study_of(first["protocol"])
-    recorded = _recorded(study.file, first["protocol"], first["dataset"], str(source.folder))
-    for record in again.repeat(rows, recorded, source.mirror):
+    recorded = _recorded(*rows.iloc[0][["protocol", "dataset"]], source.folder)
+    for record in refit.repeat(rows, recorded, source.mirror):
         yield from rows_of_fit(record)
 
 
 @functools.lru_cache(maxsize=2)
-def _recorded(file: str, protocol: str, dataset: str, folder: str) -> pd.DataFrame:
+def _recorded(protocol: str, dataset: str, folder: str | Path) -> pd.DataFrame:
     """Return the recorded fits of a protocol and data set; a process keeps the last ones."""
     frame = records.load(study_of(protocol), folder)
     return frame[(frame["protocol"] == protocol) & (frame["dataset"] == dataset)]
 
 
-def rows_of_fit(record: Mapping[str, Any]) -> Pairs:
+def rows_of_fit(record: Mapping[str, Any]) -> Rows:
     """Yield the row of a fit, and of QP those of the variances that figures draw."""
     protocol, dataset, seed = (record[name] for name in ("protocol", "dataset", "seed"))
     run = {"run": record["run"]} if "run" in record else {}
@@ -162,10 +142,10 @@ def _fits(file: str, protocol: str = "") -> Study:
         unit=SEED,
         group=SEED[:3],
         constants={"protocol": protocol} if protocol else {},
-        checks=_rules,
+        checks=_checks,
         kind=_kind,
         objective="log_evidence",
-        protocol=again.todays,
+        protocol=refit.todays,
         together=("protocol", "dataset", "seed"),
         repeat=_repeat_fits,
     )
@@ -175,14 +155,6 @@ FITS = {name: _fits(f"qp/{name}.csv.gz", name) for name in protocols.names()}
 """Protocol -> its study."""
 
 DIFFERENCES = _fits("qp/differences.csv.gz")
-
-
-def _variance_rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
-    values = frame[["v_ep", "v_qp"]]
-    return (
-        (~(np.isfinite(values) & (values > 0)).all(axis=1), "a variance is not positive"),
-        (~frame["reference"].isin(REFERENCES), "unknown reference"),
-    )
 
 
 VARIANCES = Study(
@@ -197,7 +169,6 @@ VARIANCES = Study(
     key=(),
     order=(*FOLD, "reference"),
     unit=FOLD,
-    checks=_variance_rules,
 )
 
 TIMING: Study = Study(
@@ -237,12 +208,10 @@ LOOKUP_ERRORS: Study = Study(
 )
 
 
-def _repeat_effects(rows: pd.DataFrame, source: Source) -> Pairs:
+def _repeat_effects(rows: pd.DataFrame, source: Source) -> Rows:
     """Repeat rows of one protocol and data set at the hyperparameters that its QP starts from."""
-    first = rows.iloc[0]
-    recorded = _recorded("", first["protocol"], first["dataset"], str(source.folder))
-    for row in lookup_effect.repeat(rows, recorded, source.mirror):
-        yield LOOKUP_EFFECT, row
+    recorded = _recorded(*rows.iloc[0][["protocol", "dataset"]], source.folder)
+    yield from ((LOOKUP_EFFECT, row) for row in lookup_effect.repeat(rows, recorded, source.mirror))
 
 
 LOOKUP_EFFECT = Study(
@@ -264,58 +233,6 @@ LOOKUP_EFFECT = Study(
 )
 
 
-def _repeat_nearer(rows: pd.DataFrame, source: Source) -> Pairs:
-    """Repeat approximations of splits of one data set, at the recorded hyperparameters."""
-    for record in nearer.repeat(rows, source.mirror):
-        yield from rows_of_approximation(record)
-
-
-def rows_of_approximation(record: Mapping[str, Any]) -> Pairs:
-    """Yield the row of an approximation, and those of its latents."""
-    yield NEARER_FITS, {name: value for name, value in record.items() if name != "latents"}
-    shared = {name: record[name] for name in (*nearer.KEY, "run") if name in record}
-    columns = record["latents"]
-    for point, values in enumerate(zip(*columns.values(), strict=True)):
-        yield NEARER_LATENTS, {**shared, "point": point, **dict(zip(columns, values, strict=True))}
-
-
-NEARER_KEY = {
-    "dataset": DATASET,
-    **dict.fromkeys(("seed", "fold"), Integer()),
-    "method": ordered_text(nearer.METHODS),
-}
-NEARER_FITS = Study(
-    "qp/nearer.csv",
-    {
-        **NEARER_KEY,
-        **dict.fromkeys(("variance", "lengthscale"), Float(EXACT, compared=False)),  # as in `COLUMNS`
-        "log_evidence": Float(10, tolerance=0.01),
-        "trusted": Flag(),
-        **dict.fromkeys(("seconds", "latent_seconds"), seconds()),
-    },
-    key=nearer.KEY,
-    order=nearer.KEY,
-    unit=nearer.KEY[:3],
-    group=("dataset", "method"),
-    checks=lambda frame: ((~frame["method"].isin(nearer.METHODS), "unknown method"),),
-    together=nearer.KEY[:3],
-    repeat=_repeat_nearer,
-)
-NEARER_LATENTS = Study(
-    "qp/nearer_latents.csv.gz",
-    {
-        **NEARER_KEY,
-        "point": Integer(),
-        **dict.fromkeys(("mean", "variance"), Float(7, compared=False)),  # they follow the hyperparameters
-        "log_density": Float(7, tolerance=1e-3),
-        "trusted": Flag(),
-    },
-    key=(*nearer.KEY, "point"),
-    order=(*nearer.KEY, "point"),
-    unit=nearer.KEY[:3],
-    checks=lambda frame: ((~(frame["variance"] > 0), "a variance is not positive"),),
-)
-
 STUDIES = (
     *FITS.values(),
     DIFFERENCES,
@@ -331,7 +248,7 @@ STUDIES = (
 
 ROWS_OF = {
     "fits/qp": rows_of_fit,
-    "truth": truth.rows_of,
+    "truth": rows_of_truth,
     "nearer": rows_of_approximation,
     "lookup/effect": lambda record: [(LOOKUP_EFFECT, record)],
     "lookup/errors": lambda record: [(LOOKUP_ERRORS, record)],

@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING
 
 from papers.core import provenance, records
 from papers.qp import published
-from papers.qp.nearer import tables as nearer_tables
+from papers.qp.accuracy import tables as accuracy_tables
+from papers.qp.accuracy.records import NEARER_FITS, NEARER_LATENTS, TRUTH, TRUTH_LATENTS
 from papers.qp.records import (
     DIFFERENCES,
     FITS,
     LOOKUP_EFFECT,
     LOOKUP_ERRORS,
-    NEARER_FITS,
-    NEARER_LATENTS,
     TIMING,
     ordered,
 )
 from papers.qp.table1 import rows as table1
-from papers.qp.truth import tables as truth_tables
-from papers.qp.truth.records import TRUTH, TRUTH_LATENTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,13 +86,13 @@ class Results:
     @cached_property
     def truth(self) -> pd.DataFrame:
         """Return the summary of the exact posterior."""
-        return truth_tables.summary(self.rows(TRUTH), self.rows(TRUTH_LATENTS))
+        return accuracy_tables.summarise_truth(self.rows(TRUTH), self.rows(TRUTH_LATENTS))
 
     @cached_property
     def nearer(self) -> pd.DataFrame:
         """Return the errors of the approximations against the exact posterior."""
         studies = (NEARER_FITS, NEARER_LATENTS, TRUTH, TRUTH_LATENTS)
-        return nearer_tables.summary(*(self.rows(study) for study in studies))
+        return accuracy_tables.summarise_approximations(*(self.rows(study) for study in studies))
 
     @cached_property
     def runs(self) -> Mapping[str, Run]:

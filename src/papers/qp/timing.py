@@ -25,7 +25,7 @@ from papers.core.grid import counted
 from papers.core.verdicts import Block, Line
 from papers.qp import fits, protocols
 from papers.qp.published import CLASSIFICATION, ROWS
-from papers.qp.repeat import certified_table, loaded
+from papers.qp.refit import certified_table, loaded
 
 if TYPE_CHECKING:
     from typing import Any

@@ -112,15 +112,13 @@ def factor_with_jitter(K: np.ndarray) -> tuple[np.ndarray, int, float]:
 
 def _matrix(kernel: Kernel, X: np.ndarray, X2: np.ndarray | None = None) -> np.ndarray:
     """Return covariances [N, N2] by GPy's arithmetic: squares expanded, not centred, clipped at 0."""
-    variance, *scales = kernel.parameters()
-    if len(scales) != 1:
-        raise ValueError("the released code's kernel has one lengthscale")
+    variance, scale = kernel.parameters()  # ValueError for more lengthscales, which that code has not
     squares = np.sum(X**2, axis=1)
     squares2 = squares if X2 is None else np.sum(X2**2, axis=1)
     squared = -2.0 * (X @ (X if X2 is None else X2).T) + (squares[:, None] + squares2)
     if X2 is None:
         np.fill_diagonal(squared, 0.0)
-    return variance * np.exp(-0.5 * (np.sqrt(np.maximum(squared, 0.0)) / scales[0]) ** 2)
+    return variance * np.exp(-0.5 * (np.sqrt(np.maximum(squared, 0.0)) / scale) ** 2)
 
 
 def densities(likelihood: Likelihood, y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:

@@ -49,7 +49,6 @@ STAMP = {
 
 def make_record(dataset="wine12", method="ep", seed=0, fold=0, **changes):
     record = {
-        "paper": "qp",
         "dataset": dataset,
         "protocol": "as-released",
         "seed": seed,

@@ -8,7 +8,8 @@ import pytest
 
 from papers.core import records
 from papers.core.store import RecordError
-from papers.qp import artifacts, pairs
+from papers.qp import artifacts
+from papers.qp.pairs import with_pairs
 from papers.qp.records import LOOKUP_EFFECT, LOOKUP_ERRORS, TRUTH, TRUTH_LATENTS
 
 RESULTS = Path(__file__).resolve().parents[3] / "results"
@@ -26,7 +27,7 @@ NAMES = {
 def recorded(record, fit_writer, tmp_path_factory):
     """Compact records of two data sets: a complete seed, and one whose last fold is absent."""
     folder, paths = tmp_path_factory.mktemp("recorded"), []
-    ep = pairs.fits_of([record(latent_variance=[0.5, 2.0])])
+    ep = [record(latent_variance=[0.5, 2.0])]
     for dataset, n_folds in (("wine12", 10), ("coal", 1)):
         fits = [
             record(dataset=dataset, method=method, seed=seed, fold=fold, ntll=ntll + 0.01 * fold)
@@ -35,7 +36,7 @@ def recorded(record, fit_writer, tmp_path_factory):
             for seed in range(2)
             for fold in range(n_folds if seed == 0 or dataset == "coal" else 9)
         ]
-        fits = [pairs.with_pairs(fit, ep) if fit["method"] == "qp" else fit for fit in fits]
+        fits = [with_pairs(fit, ep) if fit["method"] == "qp" else fit for fit in fits]
         paths.append(fit_writer(folder, "all-000-001", fits))
     records.collect(paths, folder / "results")
     return folder / "results"
@@ -90,7 +91,7 @@ def test_each_variance_figure_has_its_own_points(record, fit_file, published_fol
         for dataset in ("wine12", "coal"):
             where = {"dataset": dataset, "protocol": protocol}
             ep, qp = (record(method=m, latent_variance=[1.0] * n_test, **where) for m in ("ep", "qp"))
-            paths.append(fit_file("all-000-000", [ep, pairs.with_pairs(qp, pairs.fits_of([ep]))]))
+            paths.append(fit_file("all-000-000", [ep, with_pairs(qp, [ep])]))
     records.collect(paths, tmp_path / "results")
 
     def draw(fits, points, datasets, stem, title):

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.qp.nearer import experiment as nearer
-from papers.qp.nearer import figures as calibration
-from papers.qp.nearer.tables import confidence, overconfidence
+from papers.qp.accuracy import figures as calibration
+from papers.qp.accuracy.approximations import METHODS
+from papers.qp.accuracy.tables import confidence, overconfidence
 
 OWN = {"exact": [0.55, 0.9, 0.3, 0.97], "ep": [0.47, 0.85, 0.4, 0.99]}
 ERROR = 0.01
@@ -23,7 +23,7 @@ def points(approximations, *records):
     return calibration.label_probabilities(approximations, pd.DataFrame(sum(records, [])))
 
 
-def latents(*wheres, own=OWN["ep"], methods=nearer.METHODS):
+def latents(*wheres, own=OWN["ep"], methods=METHODS):
     return pd.DataFrame(
         {
             "dataset": dataset,

@@ -18,14 +18,13 @@ from papers.core.verdicts import (
     Inference,
     Line,
 )
+from papers.qp.accuracy import tables as accuracy_tables
 from papers.qp.artifacts import HEADING, JUDGED, LEGEND, judge
-from papers.qp.nearer import tables as nearer_tables
 from papers.qp.records import LOOKUP_EFFECT, NEARER_FITS, NEARER_LATENTS, TIMING, TRUTH, TRUTH_LATENTS
-from papers.qp.truth import tables as truth_tables
 
 SAMPLED = (
-    (truth_tables.summary, (TRUTH, TRUTH_LATENTS)),
-    (nearer_tables.summary, (NEARER_FITS, NEARER_LATENTS, TRUTH, TRUTH_LATENTS)),
+    (accuracy_tables.summarise_truth, (TRUTH, TRUTH_LATENTS)),
+    (accuracy_tables.summarise_approximations, (NEARER_FITS, NEARER_LATENTS, TRUTH, TRUTH_LATENTS)),
 )
 GAPS = {"ep": (5e-4, 1e-4), "ep-tune": (4e-4, 1e-4), "vb-joint": (5e-2, 1e-3), "vb": (2e-2, 1e-3)}
 

@@ -16,7 +16,6 @@ from tilted.kernels import SquaredExponential
 from tilted.numerics.linalg import NotPositiveDefinite
 
 KEYS = {
-    "paper",
     "dataset",
     "protocol",
     "seed",
@@ -127,7 +126,7 @@ def test_a_block_of_seeds_and_its_log(tmp_path):
     assert [(r["method"], r["seed"]) for r in records] == [
         (name, seed) for seed in (2, 3) for name in ("vb-joint", "vb-joint-released")
     ]
-    assert "coal as-released vb-joint-released seed 3: 0/2 fits" in log.read_text(encoding="utf-8")
+    assert "coal as-released vb-joint-released seed 3 fold 0: " in log.read_text(encoding="utf-8")
 
 
 def test_protocols_are_complete_and_refuse_unknown_names():

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from papers.core import statistics, style
 from papers.qp import figures
-from papers.qp.paired import paired
+from papers.qp.pairs import paired
 
 GAPS = {"ep": (6e-4, 1e-4), "ep-tune": (4e-4, 1e-4), "vb-joint": (5e-2, 1e-3), "vb": (-2e-3, 1e-3)}
 

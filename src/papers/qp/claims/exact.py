@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from papers.core.claims import load
 from papers.core.grid import counted
 from papers.core.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
+from papers.qp.accuracy.tables import DECIDED, TEN
 from papers.qp.published import ROWS, TRUTH_PROTOCOL
-from papers.qp.truth.tables import DECIDED, TEN
 from tilted.corrections.marginals import CHEAP, NEARLY_EXACT
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def premise(table: pd.DataFrame, protocol: str) -> list[Block]:
     Parameters
     ----------
     table : pandas.DataFrame
-        `papers.qp.truth.tables.summary`, perhaps empty.
+        `papers.qp.accuracy.tables.summary`, perhaps empty.
     protocol : str
     """
     return [
@@ -114,7 +114,7 @@ def nearer_variances(table: pd.DataFrame, protocol: str) -> list[Block]:
     Parameters
     ----------
     table : pandas.DataFrame
-        `papers.qp.nearer.tables.summary`, perhaps empty.
+        `papers.qp.accuracy.tables.summarise_approximations`, perhaps empty.
     protocol : str
     """
 

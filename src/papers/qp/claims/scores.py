@@ -17,7 +17,7 @@ from papers.core.claims import load
 from papers.core.comparisons import Score, higher, not_lower, noticeably_higher, shown, similar
 from papers.core.statistics import ALPHA
 from papers.core.verdicts import MISSING, NO, UNDECIDED, YES, Block, Inference, Line
-from papers.qp.paired import (
+from papers.qp.pairs import (
     FALLBACK,
     NTLL,
     PAIRED_TEST,

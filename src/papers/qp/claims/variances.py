@@ -17,10 +17,11 @@ from papers.core.spans import spans
 from papers.core.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from papers.qp import pairs, protocols
 from papers.qp.lines import FAILED, OK
-from papers.qp.paired import (
+from papers.qp.pairs import (
     EQUAL,
     NTLL,
     PAIRED_TEST,
+    REPORTED_PAIR,
     drafts,
     fallback,
     joined,
@@ -28,7 +29,6 @@ from papers.qp.paired import (
     unfinished,
     variational,
 )
-from papers.qp.pairs import REPORTED_PAIR
 from papers.qp.published import CLASSIFICATION, ROWS
 
 if TYPE_CHECKING:

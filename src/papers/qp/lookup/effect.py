@@ -22,9 +22,9 @@ from papers.data import standard
 from papers.qp import fits, protocols
 from papers.qp.lines import FAILED, kernel_of
 from papers.qp.lookup.errors import PAPER
-from papers.qp.paired import NTLL
+from papers.qp.pairs import NTLL
 from papers.qp.published import CLASSIFICATION, ROWS
-from papers.qp.repeat import certified_table, loaded
+from papers.qp.refit import certified_table, loaded
 from tilted.gaussian import cavity
 from tilted.projections import table as lookup
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from papers.core import render, store
 from papers.core.render import Column, text
-from papers.qp.repeat import certified_table
+from papers.qp.refit import certified_table
 from tilted import likelihoods
 from tilted.projections import table as lookup
 from tilted.projections.moments import TableGrid, kl, wasserstein, wasserstein_sd

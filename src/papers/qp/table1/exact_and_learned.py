@@ -16,9 +16,8 @@ import numpy as np
 from papers.core.grid import grid, number
 from papers.qp.fits import UNTRUSTED
 from papers.qp.lines import FAILED, OK, lengthscales
-from papers.qp.published import RELEASED_VB, row_of, row_order
+from papers.qp.published import RELEASED_VB, TRUTH_PROTOCOL, row_of, row_order
 from papers.qp.table1.rows import seed_means
-from papers.qp.truth.experiment import PROTOCOL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +56,7 @@ TITLES = {"NTLL": "NTLL, 10^-3 nats", "TE": "Test error, 10^-2"}
 
 def sections(fits: pd.DataFrame) -> list[str]:
     """Return the sections: the exact column; scores by learned hyperparameters; what was learned."""
-    fits = fits[fits["protocol"] == PROTOCOL]
+    fits = fits[fits["protocol"] == TRUTH_PROTOCOL]
     return [
         *("## Table 1's exact column", "", *EXACT_LEGEND.splitlines(), "", *_exact_column(fits)),
         *("## Learned by the corrected evidence", "", *_learned_columns(fits)),

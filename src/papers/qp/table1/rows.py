@@ -11,7 +11,7 @@ quantity. ``n_seeds`` counts the seeds used, and `left_out` lists the others wit
 The paper marks a row where QP's NTLL is below EP's in more than 90 % of the experiments [Zhang 2020, table
 1]. It does not say whether an experiment is a fold or a seed, so `ntll_gaps` gives both shares. They compare
 QP with EP as `REPORTED` (tuned twice where the protocol does) and at `EQUAL` hyperparameters (the record
-named in QP's ``pair``, where its hyperparameters are QP's, see `papers.qp.paired`).
+named in QP's ``pair``, where its hyperparameters are QP's, see `papers.qp.pairs`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from papers.core.spans import spans
 from papers.core.study import places
 from papers.qp.lines import FAILED, OK, clause_of, n_folds, reason_class
-from papers.qp.paired import EQUAL as AT_QPS
-from papers.qp.paired import Paired, paired
+from papers.qp.pairs import EQUAL as AT_QPS
+from papers.qp.pairs import Paired, paired
 from papers.qp.published import METRICS, SUMMARY_COLUMNS, row_of
 from papers.qp.records import ordered
 

@@ -1,8 +1,10 @@
-"""Comparison of QP's smaller variances with the exact ones: closer to them, or merely smaller?
+"""Tables and pages of the accuracy against the exact posterior: ``qp_truth`` and ``qp_nearer``.
 
-The records (`papers.qp.truth.records`) hold the latent means and variances of EP, QP and VB at the training
-and test inputs of each split, and the exact ones with their Monte-Carlo standard errors. A row of the summary
-is about all splits of a data set. Errors of variances are those of their logarithms: 0.01 is one per cent.
+``qp_truth`` asks whether QP's smaller variances are closer to the exact ones, or merely smaller.
+``qp_nearer`` has the errors of seven approximations. A row of either is about all splits of a data set.
+Errors of variances are those of their logarithms (0.01 is one per cent), of means in exact standard
+deviations, of log densities and log evidences in nats. Each has the Monte-Carlo error of the exact numbers
+next to it; smaller differences are not measurable.
 
 Monte-Carlo errors of the latents of a split come from the same chains and are correlated. The error of a mean
 over them is therefore taken as the mean of their errors. This is its value under full correlation and an
@@ -23,10 +25,12 @@ from papers.core import render
 from papers.core.claims import load
 from papers.core.grid import WIDTH
 from papers.core.render import Column, text
-from papers.core.store import write_text
-from papers.qp.published import ROWS
-from papers.qp.truth.experiment import METHODS, SUBSETS
-from papers.qp.truth.records import SPLIT
+from papers.core.store import write_csv, write_text
+from papers.qp.accuracy.exact_posterior import SUBSETS
+from papers.qp.accuracy.records import SPLIT
+from papers.qp.published import ROWS, TRUTH_METHODS, is_counts
+from papers.qp.table1 import exact_and_learned
+from tilted.corrections.marginals import CHEAP, NEARLY_EXACT, SAMPLED
 
 if TYPE_CHECKING:
     from typing import Any
@@ -40,8 +44,24 @@ TEN = 10
 """Splits that make a row complete."""
 DECIDED = load()["QP10"].margin["standard_errors"]
 """Standard errors beyond which a comparison counts as decided."""
+QUARTER = load()["OURS2"].margin["share"]
 
-COLUMNS = tuple(
+
+# Numbers
+
+
+def error_of_mean(errors: np.ndarray, sizes: Sequence[int]) -> float:
+    """Return the standard error of the mean of latents with these errors [N], of splits of these sizes."""
+    sums = [np.sum(each) for each in np.split(errors, np.cumsum(sizes)[:-1])]
+    return float(np.sqrt(np.sum(np.square(sums))) / len(errors))
+
+
+def rms(values: np.ndarray | pd.Series) -> float:
+    """Return the root mean square."""
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+TRUTH_COLUMNS = tuple(
     "row dataset method part splits n mean_rms mean_noise log_variance_bias log_variance_bias_se "
     "log_variance_rms log_variance_noise above_exact below_exact closer_than_ep closer_low closer_high "
     "excess_over_ep excess_se ntll_exact ntll_difference ntll_se evidence_exact evidence_error evidence_se "
@@ -55,24 +75,24 @@ to the exact one than EP's, and the same counting only what is decided (low) or 
 the method's minus these."""
 
 
-def summary(splits: pd.DataFrame, latents: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each data set, method and part, with `COLUMNS`; NaN where no number exists.
+def summarise_truth(splits: pd.DataFrame, latents: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each data set, method and part, with `TRUTH_COLUMNS`; NaN where no number exists.
 
     Parameters
     ----------
     splits, latents : pandas.DataFrame
-        `papers.qp.truth.records.TRUTH` and `TRUTH_LATENTS`.
+        `papers.qp.accuracy.records.TRUTH` and `TRUTH_LATENTS`.
     """
     import pandas as pd
 
     by_part = dict(iter(latents.groupby(["dataset", "part"])))
     lines = [
-        _line(of_dataset, by_part[dataset, subset], method, subset)
+        _truth_line(of_dataset, by_part[dataset, subset], method, subset)
         for dataset, of_dataset in splits.groupby("dataset", sort=False)
-        for method in METHODS
+        for method in TRUTH_METHODS
         for subset in SUBSETS
     ]
-    return pd.DataFrame(lines, columns=COLUMNS)
+    return pd.DataFrame(lines, columns=TRUTH_COLUMNS)
 
 
 def details(splits: pd.DataFrame) -> list[dict[str, Any]]:
@@ -90,13 +110,7 @@ def log_variance_errors(latents: pd.DataFrame) -> np.ndarray:
     return (latents["se_variance"] / latents["variance"]).to_numpy()
 
 
-def error_of_mean(errors: np.ndarray, sizes: Sequence[int]) -> float:
-    """Return the standard error of the mean of latents with these errors [N], of splits of these sizes."""
-    sums = [np.sum(each) for each in np.split(errors, np.cumsum(sizes)[:-1])]
-    return float(np.sqrt(np.sum(np.square(sums))) / len(errors))
-
-
-def _line(splits: pd.DataFrame, latents: pd.DataFrame, method: str, subset: str) -> dict[str, Any]:
+def _truth_line(splits: pd.DataFrame, latents: pd.DataFrame, method: str, subset: str) -> dict[str, Any]:
     ratios, noise = log_ratios(latents, method), log_variance_errors(latents)
     sizes = latents.groupby(list(SPLIT), sort=False).size().tolist()
     dataset, sd = splits["dataset"].iloc[0], np.sqrt(latents["variance"])
@@ -151,16 +165,145 @@ def _against_ep(
     }
 
 
-def rms(values: np.ndarray | pd.Series) -> float:
-    """Return the root mean square."""
-    return float(np.sqrt(np.mean(np.square(values))))
+NEARER_COLUMNS = tuple(
+    "row dataset method splits n n_train not_trusted evidences_not_trusted variance_rms variance_noise "
+    "mean_rms mean_noise density_error density_noise evidence_error evidence_noise variance_excess "
+    "variance_excess_se density_gap density_gap_se evidence_gap evidence_gap_se ntll overconfidence seconds "
+    "milliseconds".split()
+)
+"""Columns of the summary, a row for each (data set, method). ``*_rms``, ``*_error``: root mean square, mean
+absolute error; ``*_noise``: the Monte-Carlo error of the exact numbers in the same mean.
+``variance_excess``: mean squared log-variance error minus EP's; ``density_gap``: mean absolute error of
+the log density minus EP's; ``evidence_gap``: mean absolute error of the evidence minus a quarter of
+EP's. ``overconfidence``: of labels, mean probability of the likelier one minus the share of test points
+that have it. ``seconds`` of inference and evidence a split, ``milliseconds`` a test point: of a
+processor, medians over splits."""
 
 
-# The page
+def summarise_approximations(
+    fits: pd.DataFrame, latents: pd.DataFrame, truth: pd.DataFrame, exact: pd.DataFrame
+) -> pd.DataFrame:
+    """Return a row for each (data set, method), over the splits with approximations and an exact posterior.
 
-TITLE = "The exact posterior beside EP, QP and VB"
+    Parameters
+    ----------
+    fits, latents : pandas.DataFrame
+        `papers.qp.accuracy.records.NEARER_FITS`, `NEARER_LATENTS`.
+    truth, exact : pandas.DataFrame
+        `papers.qp.accuracy.records.TRUTH`, `TRUTH_LATENTS`.
+    """
+    import pandas as pd
 
-LEGEND = """\
+    keys = list(SPLIT)
+    splits = truth.merge(fits, on=keys, suffixes=("", "_own"))
+    splits = splits.assign(evidence=np.abs(splits["log_evidence_own"] - splits["log_evidence"]))
+    points = exact[exact["part"] == "test"].merge(latents, on=[*keys, "point"], suffixes=("", "_own"))
+    points = points.assign(
+        log_ratio=np.log(points["variance_own"] / points["variance"]),
+        distance=(points["mean_own"] - points["mean"]) / np.sqrt(points["variance"]),
+        density=np.abs(points["log_density_own"] - points["log_density"]),
+    )
+    splits, points = _beside_ep(splits, keys), _beside_ep(points, [*keys, "point"])
+    points_of = points.groupby(["dataset", "method"])
+    lines = [
+        _approximation_line(of_method, points_of.get_group(name))
+        for name, of_method in splits.groupby(["dataset", "method"], sort=False)
+    ]
+    return pd.DataFrame(lines, columns=NEARER_COLUMNS)
+
+
+def _beside_ep(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Return rows with the columns of EP's row of the same keys, whose names end in ``_ep``."""
+    return rows.merge(rows[rows["method"] == "ep"], on=keys, suffixes=("", "_ep"))
+
+
+def _approximation_line(splits: pd.DataFrame, points: pd.DataFrame) -> dict[str, Any]:
+    """Return the row of a method on a data set."""
+    dataset, sizes = splits["dataset"].iloc[0], splits["n_test"].tolist()
+    own = {name: points[name].to_numpy() for name in points.columns}
+    log_se, gap = own["se_variance"] / own["variance"], own["log_ratio"] - own["log_ratio_ep"]
+    moved = np.abs(own["log_density_own"] - own["log_density_own_ep"])
+    evidence, se_evidence = splits["evidence"].to_numpy(), splits["se_log_evidence"].to_numpy()
+    return {
+        "row": ROWS[dataset],
+        "dataset": dataset,
+        "method": splits["method"].iloc[0],
+        "splits": len(splits),
+        "n": len(points),
+        "n_train": splits["n_train"].iloc[0],
+        "not_trusted": int((~own["trusted"]).sum()),
+        "evidences_not_trusted": int((~splits["trusted"]).sum()),
+        "variance_rms": rms(own["log_ratio"]),
+        "variance_noise": rms(log_se),
+        "mean_rms": rms(own["distance"]),
+        "mean_noise": rms(own["se_mean"] / np.sqrt(own["variance"])),
+        "density_error": own["density"].mean(),
+        "density_noise": own["se_log_density"].mean(),
+        "evidence_error": evidence.mean(),
+        "evidence_noise": se_evidence.mean(),
+        "variance_excess": np.mean(gap * (own["log_ratio"] + own["log_ratio_ep"])),
+        "variance_excess_se": error_of_mean(2.0 * np.abs(gap) * log_se, sizes),
+        "density_gap": np.mean(own["density"] - own["density_ep"]),
+        # an error of the exact density moves the difference of two distances by at most twice itself,
+        # and by at most twice what lies between the two densities
+        "density_gap_se": error_of_mean(2.0 * np.minimum(own["se_log_density"], moved), sizes),
+        "evidence_gap": np.mean(evidence - QUARTER * splits["evidence_ep"].to_numpy()),
+        "evidence_gap_se": error_of_mean((1.0 + QUARTER) * se_evidence, [1] * len(splits)),
+        "ntll": -own["log_density_own"].mean(),
+        "overconfidence": np.nan if is_counts(dataset) else overconfidence(np.exp(own["log_density_own"])),
+        "seconds": splits["seconds_own"].median(),
+        "milliseconds": np.median(1e3 * splits["latent_seconds"].to_numpy() / np.array(sizes)),
+    }
+
+
+def confidence(own: np.ndarray) -> np.ndarray:
+    """Return the probabilities [N] of the likelier labels, from those of the true labels."""
+    return np.maximum(own, 1.0 - own)
+
+
+def overconfidence(own: np.ndarray) -> float:
+    """Return the mean probability of the likelier label minus the share of right ones.
+
+    ``own`` has the probabilities [N] of the true labels.
+    """
+    return float(confidence(own).mean() - np.mean(own > 0.5))
+
+
+# Columns of both pages
+
+LABELS = {
+    "ep": "EP",
+    "qp": "QP",
+    "vb": "VB",
+    "pep": "Power EP 1/2",
+    "laplace": "Laplace",
+    CHEAP: "EP, cheap correction",
+    NEARLY_EXACT: "EP, nearly exact",
+    SAMPLED: "weighted draws",
+}
+SHORT = {**LABELS, "pep": "PEP 1/2", CHEAP: "cheap", NEARLY_EXACT: "nearly exact", SAMPLED: "draws"}
+
+
+def _by_method(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return method -> row of the summary, for each data set."""
+    return [
+        {line.method: line for line in lines.itertuples(index=False)}
+        for _, lines in table.groupby("row", sort=False)
+    ]
+
+
+def _of_method(heading: str, method: str, name: str, form: str, factor: float = 1.0) -> Column:
+    return Column(heading, lambda lines: factor * getattr(lines.get(method), name, np.nan), form)
+
+
+DATA = text("Data", lambda lines: lines["ep"].row)
+
+
+# The page of the exact posterior
+
+TRUTH_TITLE = "The exact posterior beside EP, QP and VB"
+
+TRUTH_LEGEND = """\
 The folds of seed 0 of a data set (as-released; Mining: seeds 0 to 9), as many as "Splits" says, all latents
 together; every method and the exact posterior at the same hyperparameters, those of EP's first tuning. The
 exact posterior is sampled by elliptical slice sampling, its evidence by annealed importance sampling.
@@ -180,8 +323,6 @@ SAMPLER_LEGEND = (
     "of the log evidence is itself uncertain."
 )
 
-LABELS = {"ep": "EP", "qp": "QP", "vb": "VB"}
-
 
 def verdict(qp: Any) -> str:
     """Name the method, EP or QP, with the smaller mean squared log-variance error."""
@@ -195,25 +336,22 @@ def _closer(lines: ByMethod) -> str:
     return f"{qp.closer_than_ep:.2f} ({qp.closer_low:.2f}-{qp.closer_high:.2f})"
 
 
-def _of_method(heading: str, method: str, name: str, form: str, factor: float = 1.0) -> Column:
-    return Column(heading, lambda lines: factor * getattr(lines[method], name), form)
-
-
 def _of_each(heading: str, name: str, form: str, factor: float = 1.0) -> list[Column]:
     """Return one column for each method; its name replaces ``{}`` in the heading."""
-    return [_of_method(heading.format(label), method, name, form, factor) for method, label in LABELS.items()]
+    return [
+        _of_method(heading.format(LABELS[method]), method, name, form, factor) for method in TRUTH_METHODS
+    ]
 
 
 def _ratio(heading: str, method: str) -> Column:
     return Column(heading, lambda lines: np.exp(lines[method].log_variance_bias), ".4f")
 
 
-DATA = text("Data", lambda lines: lines["ep"].row)
 VARIANCES = (
     DATA,
     Column("Splits", lambda lines: lines["qp"].splits),
     Column("n", lambda lines: lines["qp"].n),
-    *(_ratio(label, method) for method, label in LABELS.items()),
+    *(_ratio(LABELS[method], method) for method in TRUTH_METHODS),
     _of_method("±", "qp", "log_variance_bias_se", ".4f"),
     *_of_each("rms {}", "log_variance_rms", ".4f"),
     _of_method("noise", "qp", "log_variance_noise", ".4f"),
@@ -280,7 +418,7 @@ SAMPLER = (
 """Columns of the latents and the diagnostics of a data set."""
 
 
-def write_page(
+def write_truth_page(
     splits: pd.DataFrame,
     latents: pd.DataFrame,
     table: pd.DataFrame,
@@ -291,14 +429,8 @@ def write_page(
 
     ``note`` has lines about repeated records (`papers.core.provenance.note`).
     """
-    by_part = {
-        subset: [
-            {line.method: line for line in lines.itertuples(index=False)}
-            for _, lines in of_part.groupby("row", sort=False)
-        ]
-        for subset, of_part in table.groupby("part")
-    }
-    lines = [f"# {TITLE}", "", *LEGEND.splitlines(), "", *([*note, ""] if note else [])]
+    by_part = {subset: _by_method(of_part) for subset, of_part in table.groupby("part")}
+    lines = [f"# {TRUTH_TITLE}", "", *TRUTH_LEGEND.splitlines(), "", *([*note, ""] if note else [])]
     for subset, name in (("test", "Test latents"), ("train", "Training latents")):
         lines += [f"## {name}: variance over exact variance", ""]
         lines += [*render.markdown(VARIANCES, by_part[subset]), ""]
@@ -331,3 +463,75 @@ def _mirror(sampler: Sampler) -> list[str]:
         f"negative f (R-hat {most['r_hat_both_signs']:.2f})."
     )
     return textwrap.wrap(text, WIDTH)
+
+
+# The page of seven approximations
+
+NEARER_TITLE = "Nearer to the exact posterior than EP"
+NEARER_LEGEND = """\
+Seven approximations at the same hyperparameters (EP's first tuning, as-released) beside the sampled exact
+posterior, at all test latents of the folds of seed 0 (Mining: seeds 0 to 9), as many as "Splits" says.
+"Noise": the Monte-Carlo error of the exact numbers, below which nothing can be told. A latent whose
+correction is not to be trusted is EP's ("not trusted": how many). "Draws" are no approximation but the exact
+posterior of labels once more, by another sampler, ten thousand effective draws if they can be had: how far
+two samplers differ. (Pima's exact numbers are of such draws themselves, of other ones.)"""
+
+ERRORS: dict[str, tuple[str, str, str]] = {
+    "Variances of test latents: rms of log(v / exact)": ("variance_rms", "variance_noise", ".4f"),
+    "Means of test latents: rms error, in exact standard deviations": ("mean_rms", "mean_noise", ".4f"),
+    "Predictive log densities: mean absolute error, nats": ("density_error", "density_noise", ".5f"),
+    "Log evidence: mean absolute error over splits, nats": ("evidence_error", "evidence_noise", ".3f"),
+}
+"""Title -> column, column of its noise, format."""
+
+PLAIN = {
+    "Test NTLL, nats": ("ntll", ".5f"),
+    "Overconfidence: mean probability of the likelier label minus the share of right ones": (
+        "overconfidence",
+        "+.4f",
+    ),
+    "Inference and evidence: processor seconds a split": ("seconds", ".3g"),
+    "Prediction: processor milliseconds a test point": ("milliseconds", ".3g"),
+}
+
+
+def write_approximations(table: pd.DataFrame, fits: pd.DataFrame, folder: Path) -> None:
+    """Write ``qp_nearer.csv`` and ``qp_nearer.md``.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        `summarise_approximations`.
+    fits : pandas.DataFrame
+        Records of Table 1.
+    """
+    write_csv(folder / "qp_nearer.csv", table)
+    lines = [f"# {NEARER_TITLE}", "", *NEARER_LEGEND.splitlines(), ""]
+    for title, (column, noise, number_format) in ERRORS.items():
+        lines += [f"## {title}", "", *_of_methods(table, column, number_format, noise), ""]
+    for title, (column, number_format) in PLAIN.items():
+        lines += [f"## {title}", "", *_of_methods(table, column, number_format), ""]
+    lines += exact_and_learned.sections(fits)
+    write_text(folder / "qp_nearer.md", "\n".join(lines).rstrip() + "\n")
+
+
+def _of_methods(table: pd.DataFrame, column: str, form: str, noise: str = "") -> list[str]:
+    """Return a table with a row for each data set and a column for each method."""
+
+    def untrusted(lines: Mapping[str, Any]) -> str:
+        best = lines[NEARLY_EXACT]
+        if column.startswith("evidence"):
+            return f"{best.evidences_not_trusted} of {best.splits}"
+        return f"{best.not_trusted} of {best.n}"
+
+    columns = [
+        DATA,
+        Column("Splits", lambda lines: lines["ep"].splits),
+        *(_of_method(name, method, column, form) for method, name in SHORT.items()),
+    ]
+    if noise:
+        columns += [
+            Column("noise", lambda lines: getattr(lines["ep"], noise), form),
+            Column("not trusted", untrusted),
+        ]
+    return render.markdown(columns, _by_method(table))

@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from papers.core import records, verify
-from papers.data import DataError
-from papers.qp import repeat
-from papers.qp.records import TRUTH, TRUTH_LATENTS
+from papers.qp.accuracy.records import TRUTH, TRUTH_LATENTS
 
 RESULTS = Path(__file__).resolve().parents[3] / "results"
 
@@ -51,31 +49,3 @@ def test_every_method_is_repeated(results):
     ]
     latents = sum(row.rows for row in found.groups if row.study == TRUTH_LATENTS.file)
     assert latents == len(records.load(TRUTH_LATENTS, results))
-
-
-@pytest.mark.parametrize(
-    "study, part, column, change",
-    [
-        (TRUTH, "", "log_evidence_qp", 0.02),
-        (TRUTH_LATENTS, "test", "log_density_qp", 2e-3),
-        (TRUTH_LATENTS, "train", "variance_qp", 9.0),
-        (TRUTH_LATENTS, "test", "mean_qp", 9.0),
-    ],
-)
-def test_every_altered_number_is_found(committed, tmp_path, study, part, column, change):
-    frames = {key: frame[frame["dataset"] == "wine13"] for key, frame in selected(committed).items()}
-    row = frames[study].index[0] if not part else frames[study].index[frames[study]["part"] == part][3]
-    frames[study].loc[row, column] += change
-    records.put(tmp_path, {key: frame.to_dict("records") for key, frame in frames.items()})
-    (difference,) = verify.verify([TRUTH], tmp_path, verify.Selection({})).differences
-    assert f": {column} by " in difference
-
-
-def test_missing_data_are_said(results, monkeypatch):
-    def unavailable(*_, **__):
-        raise DataError("no such file")
-
-    repeat.loaded.cache_clear()
-    monkeypatch.setattr(repeat.data, "load", unavailable)
-    found = verify.verify([TRUTH], results, verify.Selection({"dataset": ["coal"]}))
-    assert found.missing == ["qp/truth.csv: no such file"] and not found.groups and not found.differences

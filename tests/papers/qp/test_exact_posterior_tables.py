@@ -6,9 +6,8 @@ import pytest
 
 from papers.core import style
 from papers.core.store import write_csv
-from papers.qp.truth import figure as truth_figure
-from papers.qp.truth import tables as truth
-from papers.qp.truth.records import TRUTH, TRUTH_LATENTS, rows_of
+from papers.qp.accuracy import figures, tables
+from papers.qp.accuracy.records import TRUTH, TRUTH_LATENTS, rows_of_truth
 
 
 def make_truth(dataset="wine12", se=0.01, fold=0):
@@ -37,15 +36,15 @@ def make_truth(dataset="wine12", se=0.01, fold=0):
             "sampler": {"chains": 8, "iterations": 100, "sweeps": 0},
             "annealing": {"steps": 10, "runs": 100, "effective": 90.0, "share_of_heaviest": 0.02},
             "seconds": {"sampling": 1.0, "annealing": 2.0},
-            "train": {"r_hat_max": 1.002, "bulk_size_min": 7e3},
-            "test": {"r_hat_max": 1.002, "bulk_size_min": 7e3},
+            "train": {"r_hat_max": 1.002},
+            "test": {"r_hat_max": 1.002},
         },
     }
 
 
 def frames(*records):
     """The rows of records of ground truth as frames."""
-    rows = [list(rows_of({**record, "run": "r"})) for record in records]
+    rows = [list(rows_of_truth({**record, "run": "r"})) for record in records]
     return [
         pd.DataFrame([row for of_record in rows for study, row in of_record if study is wanted])
         for wanted in (TRUTH, TRUTH_LATENTS)
@@ -53,7 +52,7 @@ def frames(*records):
 
 
 def summary(*records):
-    return truth.summary(*frames(*records))
+    return tables.summarise_truth(*frames(*records))
 
 
 @pytest.fixture
@@ -80,7 +79,7 @@ def test_splits_are_taken_together_and_their_errors_are_independent():
 
 def test_the_numbers_of_a_line(records):
     table = summary(*records)
-    assert tuple(table.columns) == truth.COLUMNS and len(table) == 2 * 3 * 2
+    assert tuple(table.columns) == tables.TRUTH_COLUMNS and len(table) == 2 * 3 * 2
     qp = table[(table.row == "Wine1") & (table.method == "qp") & (table.part == "test")].iloc[0]
     assert qp.n == 2
     assert qp.mean_rms == pytest.approx(0.05 / np.sqrt(2))
@@ -122,7 +121,7 @@ def test_who_is_closer_is_decided_by_the_midpoint(exact, shares, expected):
     table = summary(record)
     qp = table[(table.method == "qp") & (table.part == "test")].iloc[0]
     assert (qp.closer_than_ep, qp.closer_low, qp.closer_high) == shares
-    assert truth.verdict(qp) == expected
+    assert tables.verdict(qp) == expected
 
 
 def test_latents_beyond_two_standard_errors_are_shown_to_be_on_a_side():
@@ -142,16 +141,16 @@ def test_a_method_above_ep_is_treated_alike():
     test["variance_ep"], test["variance_qp"] = test["variance_qp"], test["variance_ep"]
     table = summary(record)
     qp = table[(table.method == "qp") & (table.part == "test")].iloc[0]
-    assert qp.closer_low == 1.0 and truth.verdict(qp) == "QP closer"
+    assert qp.closer_low == 1.0 and tables.verdict(qp) == "QP closer"
 
 
 def write(records, folder):
     """All files made of records; their bytes."""
     splits, latents = frames(*records)
-    table = truth.summary(splits, latents)
+    table = tables.summarise_truth(splits, latents)
     csv = write_csv(folder / "qp_truth.csv", table)
-    text = truth.write_page(splits, latents, table, folder / "qp_truth.md", ["A note."])
-    truth_figure.figure_truth(latents, table, folder / "f" / "qp_truth")
+    text = tables.write_truth_page(splits, latents, table, folder / "qp_truth.md", ["A note."])
+    figures.truth(latents, table, folder / "f" / "qp_truth")
     drawn = [folder / "f" / f"qp_truth.{kind}" for kind in ("pdf", "png")]
     return [path.read_bytes() for path in (csv, text, *drawn)]
 
@@ -159,14 +158,17 @@ def write(records, folder):
 def page(records, folder):
     """Text of the page about records."""
     splits, latents = frames(*records)
-    table = truth.summary(splits, latents)
-    return truth.write_page(splits, latents, table, folder / "qp_truth.md").read_text(encoding="utf-8")
+    table = tables.summarise_truth(splits, latents)
+    return tables.write_truth_page(splits, latents, table, folder / "qp_truth.md").read_text(encoding="utf-8")
 
 
 def test_files_are_complete_and_reproducible(records, tmp_path):
     assert write(records, tmp_path / "a") == write(records, tmp_path / "b")
     table = pd.read_csv(tmp_path / "a" / "qp_truth.csv")
-    assert list(table.columns) == list(truth.COLUMNS) and list(table.row.unique()) == ["Wine1", "Mining"]
+    assert list(table.columns) == list(tables.TRUTH_COLUMNS) and list(table.row.unique()) == [
+        "Wine1",
+        "Mining",
+    ]
     text = (tmp_path / "a" / "qp_truth.md").read_text(encoding="utf-8")
     assert "\n\nA note.\n\n" in text and "EP closer" in text and "0.9000 | 0.8000 | 0.3000" in text
     assert "-28.70 ± 0.02" in text and "in equal parts, 16" in text
@@ -196,8 +198,8 @@ def test_the_figure_shows_test_log_densities(records, monkeypatch):
     kept = []
     monkeypatch.setattr(style, "save", lambda figure, stem: kept.append(figure) or (stem, stem))
     splits, latents = frames(*records)
-    truth_figure.figure_truth(latents, truth.summary(splits, latents), "x")
-    panel = kept[0].axes[truth_figure.TITLES.index("Test log density")]
+    figures.truth(latents, tables.summarise_truth(splits, latents), "x")
+    panel = kept[0].axes[figures.TITLES.index("Test log density")]
     dots = [line.get_xdata()[0] for line in panel.lines if line.get_marker() in "os^"]
     assert dots == pytest.approx(2 * [-50.0, 0.0, -150.0])
     band = panel.patches[0]
@@ -206,9 +208,9 @@ def test_the_figure_shows_test_log_densities(records, monkeypatch):
 
 def test_a_row_by_draws_has_no_chains(records, tmp_path):
     by_draws = make_truth("pima")
-    sampler = {"draws": 5000, "effective": 1234.0, "share_of_heaviest": 0.01, "log_bound": -3.0}
+    sampler = {"draws": 5000, "effective": 1234.0, "share_of_heaviest": 0.01}
     by_draws["details"] |= {"sampler": sampler, "annealing": None, "seconds": {"drawing": 4.0}}
-    by_draws["details"] |= dict.fromkeys(("train", "test"), {"r_hat_max": None, "bulk_size_min": None})
+    by_draws["details"] |= dict.fromkeys(("train", "test"), {"r_hat_max": None})
     both = [records[0], by_draws]
     table = summary(*both)
     assert table.loc[table["dataset"] == "pima", "r_hat_max"].isna().all()

@@ -1,12 +1,11 @@
 """The exact posterior of a split with labels by weighted draws (`tilted.exact.orthant`) instead of chains.
 
-Where the chains of `papers.qp.truth.experiment` mix slowly and take an hour, draws take minutes. Standard
-errors are those of the jackknife over batches of draws.
+Where the chains of `papers.qp.accuracy.exact_posterior` mix slowly and take an hour, draws take minutes.
+Standard errors are those of the jackknife over batches of draws.
 """
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -42,10 +41,6 @@ class Drawn(NamedTuple):
         Effective number of draws.
     heaviest : float
         Largest weight over the sum of all.
-    log_bound : float
-        Upper bound of the log weights.
-    seconds : float
-        Processor seconds.
     """
 
     log_evidence: Estimate
@@ -54,8 +49,6 @@ class Drawn(NamedTuple):
     log_density: Estimate
     effective: float
     heaviest: float
-    log_bound: float
-    seconds: float
 
 
 def draw(
@@ -70,7 +63,6 @@ def draw(
 
     ``n_draws`` is a multiple of `BATCHES`.
     """
-    began = time.process_time()
     X, labels = np.concatenate([inputs, points.X_test]), points.y_test
     orthant = Orthant.build(kernel.matrix(points.X_train), points.y_train, mean)
     half = orthant.half(kernel.matrix(X, points.X_train))
@@ -98,8 +90,6 @@ def draw(
         density,
         float(total[0] ** 2 / squares),
         heaviest / float(total[0]),
-        orthant.log_bound,
-        time.process_time() - began,
     )
 
 

@@ -1,29 +1,25 @@
-"""Seven approximations of one split, to be compared with the exact posterior.
+"""Seven approximations of the posterior of one split, to be compared with the exact one.
 
 They are EP, QP, VB, Power EP of power 1/2, Laplace's approximation, and EP corrected, cheaply and nearly
-exactly (`tilted.corrections`). All use the splits and the hyperparameters of the ground truth
-(`papers.qp.truth.experiment`): on separable data these lie on a flat ridge, and another search would end at
-another point of it. A record has a method's log evidence, the latents of the test inputs, their log
+exactly (`tilted.corrections`). All use the hyperparameters of the exact posterior
+(`papers.qp.accuracy.exact_posterior`): on separable data these lie on a flat ridge, and another search would
+end at another point of it. A record has a method's log evidence, the latents of the test inputs, their log
 predictive densities, and processor seconds. Both grades of correction share the corrected evidence.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from papers.core import store
 from papers.data import standard
 from papers.qp import fits
-from papers.qp.nearer.laplace import laplace
-from papers.qp.repeat import loaded
-from papers.qp.truth.experiment import PROTOCOL, approximated
+from papers.qp.accuracy.laplace import laplace
+from papers.qp.published import TRUTH_METHODS, TRUTH_PROTOCOL
 from tilted import api
 from tilted.corrections.marginals import GRADES, SAMPLED
 from tilted.gaussian import require_positive
-from tilted.inference.options import Options
 from tilted.inference.pep import power_rule
 from tilted.likelihoods.probit import Probit
 
@@ -31,15 +27,53 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    import pandas as pd
+    import numpy as np
 
     from papers.data import Dataset, Split
     from tilted.kernels.squared_exponential import SquaredExponential
 
 POWER_EP, LAPLACE = "pep", "laplace"
-METHODS = ("ep", "qp", "vb", POWER_EP, LAPLACE, *GRADES)
+METHODS = (*TRUTH_METHODS, POWER_EP, LAPLACE, *GRADES)
 POWER = 0.5
-KEY = ("dataset", "seed", "fold", "method")
+
+
+class Approximated(NamedTuple):
+    """A split; fits to it by name at fixed hyperparameters; processor seconds of each."""
+
+    points: Split
+    fits: dict[str, api.Fit]
+    seconds: dict[str, float]
+
+
+def approximated(
+    dataset: Dataset, kernel: SquaredExponential, seed: int, fold: int, power_ep: bool = False
+) -> Approximated:
+    """Fit EP, QP and VB to a fold at fixed hyperparameters, by quadrature and with EP's prior mean.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Data set in the variant of the protocol as-released.
+    kernel : SquaredExponential
+    seed, fold : int
+    power_ep : bool
+        Whether to fit Power EP too.
+
+    Raises
+    ------
+    ArithmeticError
+        If a method's inference fails: there is nothing to compare.
+    """
+    done, seconds = {}, {}
+    for method in (*TRUTH_METHODS, *([POWER_EP] if power_ep else [])):
+        began = time.process_time()
+        cell = fits.cell_of(dataset, TRUTH_PROTOCOL, "ep" if method == POWER_EP else method, seed, fold)
+        spec = {"rule": power_rule(POWER)} if method == POWER_EP else cell.spec
+        done[method] = fits.approximate(cell._replace(spec={**spec, "mean": cell.block["mean"]}), kernel)
+        if not done[method].status.converged:
+            raise ArithmeticError(f"{method} on {dataset.name}: {done[method].status.message}")
+        seconds[method] = time.process_time() - began
+    return Approximated(cell.points, done, seconds)
 
 
 def approximate_split(data: str, truth: str, log: str) -> Iterator[dict[str, Any]]:
@@ -62,8 +96,8 @@ def run(dataset: Dataset, seed: int, fold: int, kernel: SquaredExponential) -> I
     Yields
     ------
     record : dict
-        The columns of `papers.qp.records.NEARER_FITS`: ``trusted`` is about the evidence, ``seconds`` are of
-        inference and evidence. In ``latents`` the columns of `NEARER_LATENTS`.
+        The columns of `papers.qp.accuracy.records.NEARER_FITS`: ``trusted`` is about the evidence,
+        ``seconds`` are of inference and evidence. In ``latents`` the columns of `NEARER_LATENTS`.
 
     Raises
     ------
@@ -72,34 +106,11 @@ def run(dataset: Dataset, seed: int, fold: int, kernel: SquaredExponential) -> I
     """
     identity = {"dataset": dataset.name, "seed": seed, "fold": fold}
     hyperparameters = {"variance": kernel.variance, "lengthscale": kernel.lengthscale}
-    for method, answer in _answers(dataset, kernel, seed, fold):
-        yield {**identity, "method": method, **hyperparameters, **answer}
-
-
-def _answers(
-    dataset: Dataset, kernel: SquaredExponential, seed: int, fold: int
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each method with its part of a record."""
     approximated(dataset, kernel, seed, fold)  # what a process does once is no cost of a method's
-    result = approximated(dataset, kernel, seed, fold)
+    result = approximated(dataset, kernel, seed, fold, power_ep=True)
     points, ep = result.points, result.fits["ep"]
-    for name, fit in result.fits.items():
-        yield name, _predicted(fit, points, result.seconds[name])
-    began = time.process_time()
-    power_ep = api.fit(
-        points.X_train,
-        points.y_train,
-        ep.problem.likelihood,
-        power_rule(POWER),
-        kernel,
-        mean=ep.problem.mean,
-        optimise=False,
-        options=Options(tolerance=ep.problem.options.tolerance),
-    )
-    if not power_ep.status.converged:
-        raise ArithmeticError(f"Power EP on {dataset.name}: {power_ep.status.message}")
-    yield POWER_EP, _predicted(power_ep, points, time.process_time() - began)
-    yield LAPLACE, _of_laplace(ep, points)
+    answers = {name: _predicted(fit, points, result.seconds[name]) for name, fit in result.fits.items()}
+    answers[LAPLACE] = _of_laplace(ep, points)
     began = time.process_time()
     evidence = ep.corrected_evidence()
     seconds = result.seconds["ep"] + time.process_time() - began
@@ -114,7 +125,9 @@ def _answers(
         density = correction.log_predictive(ep.problem.likelihood.domain(points.y_test))
         answer = _answer(evidence.value, correction.mean, correction.variance, density, seconds, began)
         answer["latents"]["trusted"] = correction.trusted.tolist()
-        yield grade, {**answer, "trusted": bool(evidence.trusted)}
+        answers[grade] = {**answer, "trusted": bool(evidence.trusted)}
+    for method, answer in answers.items():
+        yield {**identity, "method": method, **hyperparameters, **answer}
 
 
 def _answer(
@@ -125,7 +138,7 @@ def _answer(
     seconds: float,
     began: float,
 ) -> dict[str, Any]:
-    """Return a method's part of a record; its latents [N*] were computed from the process time ``began``."""
+    """Return a method's numbers; its latents [N*] were computed from the process time ``began``."""
     return {
         "log_evidence": log_evidence,
         "trusted": True,
@@ -156,11 +169,3 @@ def _of_laplace(ep: api.Fit, points: Split) -> dict[str, Any]:
     mean, variance = state.predict(cross, kernel.diagonal(points.X_test), problem.mean)
     density = problem.likelihood.log_predictive(points.y_test, mean, require_positive(variance))
     return _answer(log_evidence, mean, variance, density, at_mode - began, at_mode)
-
-
-def repeat(rows: pd.DataFrame, mirror: str | None) -> Iterator[dict[str, Any]]:
-    """Yield the records of the splits of rows of one data set, at the recorded hyperparameters."""
-    dataset = loaded(rows.iloc[0]["dataset"], PROTOCOL, mirror)
-    for (seed, fold), of_split in rows.groupby(["seed", "fold"], sort=False):
-        kernel = fits.kernel_at(of_split.iloc[0].to_dict())
-        yield from run(dataset, int(seed), int(fold), kernel)

@@ -11,7 +11,7 @@ from papers import data
 from papers.core import records
 from papers.core.runs import CHECKOUT
 from papers.qp import fits
-from papers.qp.truth.records import TRUTH, TRUTH_LATENTS
+from papers.qp.accuracy.records import TRUTH, TRUTH_LATENTS
 
 numpyro = pytest.importorskip("numpyro")
 pytestmark = pytest.mark.slow

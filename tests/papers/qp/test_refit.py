@@ -11,7 +11,7 @@ from papers.core import records
 from papers.core.agreement import DIFFERENT, SAME, compare_frames
 from papers.core.repeat import align
 from papers.core.study import Source
-from papers.qp import protocols, repeat
+from papers.qp import protocols, refit
 from papers.qp.records import FITS, VARIANCES
 
 RESULTS = Path(__file__).resolve().parents[3] / "results"
@@ -74,7 +74,7 @@ def test_a_search_from_a_failed_fit_fails(monkeypatch):
     rows = recorded("as-released", "wine13", ["ep-tune", "qp"])
     frame = rows.assign(outcome="failed")
     of_qp = frame[frame["method"] == "qp"]
-    (record,) = repeat.repeat(of_qp, frame, None)
+    (record,) = refit.repeat(of_qp, frame, None)
     assert record["hyperparameters"] is None and "failed" in record["status"]["message"]
 
 
@@ -92,8 +92,6 @@ def test_methods_stand_behind_those_that_they_start_from():
 
 def test_the_protocol_of_today():
     line = {"protocol": "as-released", "dataset": "wine13", "method": "ep"}
-    one = repeat.todays(line)
-    assert one and one != repeat.todays({**line, "method": "qp"}) != repeat.todays(
-        {**line, "dataset": "coal"}
-    )
-    assert repeat.todays({**line, "method": "nonesuch"}) is repeat.todays({**line, "dataset": "iris"}) is None
+    one = refit.todays(line)
+    assert one and one != refit.todays({**line, "method": "qp"}) != refit.todays({**line, "dataset": "coal"})
+    assert refit.todays({**line, "method": "nonesuch"}) is refit.todays({**line, "dataset": "iris"}) is None

@@ -7,10 +7,10 @@ import pytest
 
 from papers import data
 from papers.qp import fits as qp
-from papers.qp.truth import drawn as truth_drawn
-from papers.qp.truth import experiment as truth
-from papers.qp.truth.records import TRUTH, TRUTH_LATENTS, rows_of
-from tilted.exact.chains import Moments
+from papers.qp.accuracy import exact_posterior as truth
+from papers.qp.accuracy import weighted_draws
+from papers.qp.accuracy.approximations import approximated
+from papers.qp.accuracy.records import TRUTH, TRUTH_LATENTS, rows_of_truth
 from tilted.kernels import SquaredExponential
 
 SMALL = truth.Effort(chains=32, iterations=400, runs=128, share=0.97)
@@ -31,7 +31,7 @@ def test_a_record_is_complete_and_has_no_nan(case):
     dataset, record = case
     json.dumps(record, allow_nan=False)
     assert record["variance"] == KERNELS[dataset.name].variance
-    rows = list(rows_of({**record, "run": "r"}))
+    rows = list(rows_of_truth({**record, "run": "r"}))
     assert [study for study, _ in rows] == [TRUTH] + [TRUTH_LATENTS] * (
         record["n_latents"] + record["n_test"]
     )
@@ -53,13 +53,6 @@ def test_methods_are_those_of_the_table(case):
         np.testing.assert_allclose(test[f"mean_{method}"], cell["latent_mean"], rtol=1e-6)
         np.testing.assert_allclose(test[f"variance_{method}"], cell["latent_variance"], rtol=1e-6)
         np.testing.assert_allclose(test[f"log_density_{method}"], cell["test_log_density"], rtol=1e-6)
-
-
-def test_approximations_are_those_of_the_record(case):
-    dataset, record = case
-    evidences, latents = truth.approximations(dataset, KERNELS[dataset.name], 0, 0)
-    assert record == record | evidences
-    assert record["latents"] == {part: record["latents"][part] | latents[part] for part in truth.SUBSETS}
 
 
 def test_truth_and_ep_agree_roughly(case):
@@ -102,14 +95,6 @@ def test_the_seed_decides_everything_by_streams_that_share_nothing(case, monkeyp
     if "mirror" in record["details"]:
         expected += [(0, (2,), "schedule"), (0, (2,), "anneal"), (0, (2,), "sample")]
     assert streams == expected
-
-
-def test_quality_is_that_of_the_worst_latent():
-    ones = np.ones(3)
-    worst = truth._chains(
-        Moments(ones, ones, ones, ones, np.array([1.0, 1.4, 1.1]), np.array([9.0, 5.0, 7.0]))
-    )
-    assert (worst["r_hat_max"], worst["bulk_size_min"]) == (1.4, 5.0)
 
 
 def test_by_default_the_hyperparameters_are_those_of_eps_first_tuning():
@@ -155,10 +140,10 @@ def test_draws_agree_with_chains(iterations, draws):
 def test_errors_of_draws_are_those_of_other_draws():
     """Standard errors by the jackknife are the spread over seeds."""
     dataset = data.load("wine13", "as-released")
-    points = truth.approximated(dataset, KERNELS["wine13"], 0, 0).points
+    points = approximated(dataset, KERNELS["wine13"], 0, 0).points
     inputs, effort = points.X_train[:5], 5000
     made = [
-        truth_drawn.draw(KERNELS["wine13"], points, 0.0, inputs, effort, np.random.default_rng(seed))
+        weighted_draws.draw(KERNELS["wine13"], points, 0.0, inputs, effort, np.random.default_rng(seed))
         for seed in range(40)
     ]
     for name in ("log_evidence", "mean", "variance", "log_density"):

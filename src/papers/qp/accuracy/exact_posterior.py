@@ -1,4 +1,4 @@
-"""EP, QP and VB compared with the exact posterior on a fold of a data set, all at the same hyperparameters.
+"""The exact posterior of a split by sampling, and EP, QP and VB at the same hyperparameters.
 
 The hyperparameters are those of EP's (first) tuning, as in the QP paper. The exact posterior and evidence are
 sampled (``tilted.exact``) from the reference Gaussian of EP's sites raised to the power ``FRACTION``. This is
@@ -13,15 +13,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from papers.core import store
-from papers.data import Dataset, standard
-from papers.qp import fits, published
-from papers.qp.truth import drawn as truth_drawn
-from tilted import api
+from papers.data import standard
+from papers.qp import fits
+from papers.qp.accuracy import weighted_draws
+from papers.qp.accuracy.approximations import approximated
+from papers.qp.published import TRUTH_PROTOCOL, is_counts
 from tilted.corrections import require_sampled
 from tilted.exact.annealing import Annealed, anneal, schedule
 from tilted.exact.chains import Length, Moments, Sample, sample
@@ -33,12 +34,12 @@ from tilted.kernels.squared_exponential import SquaredExponential
 if TYPE_CHECKING:
     from typing import Any
 
-    from papers.data import Split
+    from papers.data import Dataset, Split
+    from papers.qp.accuracy.approximations import Approximated
 
     Seed = int | list[int]
     Columns = tuple[dict[str, float], dict[str, dict[str, list[float]]]]
 
-PROTOCOL, METHODS = published.TRUTH_PROTOCOL, published.TRUTH_METHODS
 SUBSETS = ("train", "test")
 FRACTION = 0.7
 JOINT_STEPS = 4  # at each power of the annealing; with fewer, runs caught in a tail dominate the weights
@@ -66,7 +67,7 @@ class Effort:
 def sample_split(split: int, effort: Mapping[str, Any], data: str, log: str) -> Iterator[dict[str, Any]]:
     """Yield the record of one split (`run`) of a standard file; the sampler's numbers go to the log."""
     dataset = standard.read_standard(data)
-    seed, fold = (split, 0) if published.is_counts(dataset.name) else (0, split)
+    seed, fold = (split, 0) if is_counts(dataset.name) else (0, split)
     sampling = effort["draws"] if "draws" in effort else Effort(**effort)
     record = run(dataset, sampling, seed=seed, fold=fold)
     details = record["details"]
@@ -97,7 +98,7 @@ def run(
     Returns
     -------
     record : dict
-        The columns of `papers.qp.truth.records.TRUTH`, with the sampler's diagnostics as ``details``. In
+        The columns of `papers.qp.accuracy.records.TRUTH`, with the sampler's diagnostics as ``details``. In
         ``latents`` the columns of `TRUTH_LATENTS` at training inputs (``train``) and test inputs (``test``).
 
     Raises
@@ -110,17 +111,18 @@ def run(
     kernel = kernel or tuned_kernel(dataset, seed, fold)
     result = approximated(dataset, kernel, seed, fold)
     points, ep = result.points, result.fits["ep"]
-    target = _target(ep, points, kernel)
+    target = _target(result)
     entropy = [seed, fold] if fold else seed
     if isinstance(effort, int):
         require_sampled(ep.problem.likelihood)
-        rng = np.random.default_rng(np.random.SeedSequence(entropy))
-        exact = _drawn(truth_drawn.draw(kernel, points, target.mean, target.inputs, effort, rng), effort)
+        rng, began = np.random.default_rng(np.random.SeedSequence(entropy)), time.process_time()
+        drawn = weighted_draws.draw(kernel, points, target.mean, target.inputs, effort, rng)
+        exact = _drawn(drawn, effort, time.process_time() - began)
     else:
         exact = _sampled(Reference.build(target, ep.inference.sites, FRACTION), points, effort, entropy)
         if ep.problem.likelihood.name == "poisson-square":
             exact["details"]["mirror"] = _mirror(target, ep.inference.sites, effort, entropy, exact)
-    evidences, columns = _columns(result, target)
+    evidences, columns = columns_of_methods(result)
     return {
         "dataset": dataset.name,
         "seed": seed,
@@ -137,68 +139,24 @@ def run(
     }
 
 
-def approximations(dataset: Dataset, kernel: SquaredExponential, seed: int, fold: int) -> Columns:
-    """Return the methods' entries of a record at these hyperparameters, without any sampling.
-
-    Returns
-    -------
-    evidences, latents : dict
-        Log evidences by column; part -> columns of latents.
-
-    Raises
-    ------
-    ArithmeticError
-        If a method's inference fails.
-    """
-    result = approximated(dataset, kernel, seed, fold)
-    return _columns(result, _target(result.fits["ep"], result.points, kernel))
-
-
-class Approximated(NamedTuple):
-    """A split; on it `METHODS` at fixed hyperparameters; processor seconds of each."""
-
-    points: Split
-    fits: dict[str, api.Fit]
-    seconds: dict[str, float]
-
-
-def approximated(dataset: Dataset, kernel: SquaredExponential, seed: int, fold: int) -> Approximated:
-    """Fit each method to a fold at fixed hyperparameters, by quadrature and with EP's prior mean.
-
-    Raises
-    ------
-    ArithmeticError
-        If a method's inference fails.
-    """
-    done, seconds = {}, {}
-    for method in METHODS:
-        began = time.process_time()
-        cell = fits.cell_of(dataset, PROTOCOL, method, seed, fold)
-        cell = cell._replace(spec={**cell.spec, "mean": cell.block["mean"]})
-        done[method] = fits.approximate(cell, kernel)
-        if not done[method].status.converged:
-            raise ArithmeticError(f"{method} on {dataset.name}: {done[method].status.message}")
-        seconds[method] = time.process_time() - began
-    return Approximated(cell.points, done, seconds)
-
-
-def _target(ep: api.Fit, points: Split, kernel: SquaredExponential) -> Target:
+def _target(result: Approximated) -> Target:
     """Return the exact posterior of the model that the methods approximate."""
-    problem = ep.problem
-    return Target.build(kernel, points.X_train, points.y_train, problem.likelihood, problem.mean)
+    points, ep = result.points, result.fits["ep"]
+    assert isinstance(ep.kernel, SquaredExponential), "inference keeps the kernel"
+    return Target.build(ep.kernel, points.X_train, points.y_train, ep.problem.likelihood, ep.problem.mean)
 
 
 def tuned_kernel(dataset: Dataset, seed: int, fold: int) -> SquaredExponential:
     """Return the hyperparameters of EP's first tuning; ArithmeticError if it failed."""
-    first = fits.run_fold(dataset, PROTOCOL, "ep", seed, fold)[0]
+    first = fits.run_fold(dataset, TRUTH_PROTOCOL, "ep", seed, fold)[0]
     if first["hyperparameters"] is None:
         raise ArithmeticError(f"EP's tuning on {dataset.name} failed: {first['status']['message']}")
     return fits.kernel_at(first["hyperparameters"])
 
 
-def _columns(result: Approximated, target: Target) -> Columns:
-    """Return the methods' log evidences and columns of latents."""
-    distinct = np.unique(target.latent, return_index=True)[1]
+def columns_of_methods(result: Approximated) -> Columns:
+    """Return the methods' log evidences by column, and part -> their columns of latents."""
+    distinct = np.unique(_target(result).latent, return_index=True)[1]
     evidences: dict[str, float] = {}
     latents: dict[str, dict[str, list[float]]] = {subset: {} for subset in SUBSETS}
     for method, fit in result.fits.items():
@@ -232,31 +190,28 @@ def _sampled(reference: Reference, points: Split, effort: Effort, seed: Seed) ->
         "log_evidence": annealed.log_evidence,
         "se_log_evidence": float(annealed.standard_error),
         "latents": {
-            "train": _moments(drawn.latents),
-            "test": _moments(drawn.others) | _densities(drawn.log_density, drawn.se_log_density),
+            "train": _moments_of_chains(drawn.latents),
+            "test": _moments_of_chains(drawn.others) | _densities(drawn.log_density, drawn.se_log_density),
         },
         "details": {
             "sampler": _sampler(drawn, effort, reference),
             "annealing": _annealing(annealed, powers, moves),
             "seconds": {"sampling": sampled - began, "annealing": time.process_time() - sampled},
-            "train": _chains(drawn.latents),
-            "test": _chains(drawn.others),
+            "train": {"r_hat_max": float(drawn.latents.r_hat.max())},
+            "test": {"r_hat_max": float(drawn.others.r_hat.max())},
         },
     }
 
 
-def _drawn(drawn: truth_drawn.Drawn, n_draws: int) -> dict[str, Any]:
+def _drawn(drawn: weighted_draws.Drawn, n_draws: int, seconds: float) -> dict[str, Any]:
     """Return the entries of `_sampled` from draws; there are no chains that R-hat could compare."""
     at = len(drawn.mean.value) - len(drawn.log_density.value)
-    size = float(f"{drawn.effective:.{ERROR_DIGITS}g}")
     latents = {
-        subset: {
-            "mean": _rounded(drawn.mean.value[rows]),
-            "variance": _rounded(drawn.variance.value[rows]),
-            "se_mean": _rounded(drawn.mean.error[rows], ERROR_DIGITS),
-            "se_variance": _rounded(drawn.variance.error[rows], ERROR_DIGITS),
-            "effective_size": [size] * len(drawn.mean.value[rows]),
-        }
+        subset: _moments(
+            *(drawn.mean.value[rows], drawn.variance.value[rows]),
+            *(drawn.mean.error[rows], drawn.variance.error[rows]),
+            np.full(len(drawn.mean.value[rows]), drawn.effective),
+        )
         for subset, rows in (("train", slice(at)), ("test", slice(at, None)))
     }
     latents["test"] |= _densities(*drawn.log_density)
@@ -269,32 +224,38 @@ def _drawn(drawn: truth_drawn.Drawn, n_draws: int) -> dict[str, Any]:
                 "draws": n_draws,
                 "effective": drawn.effective,
                 "share_of_heaviest": drawn.heaviest,
-                "log_bound": drawn.log_bound,
             },
             "annealing": None,
-            "seconds": {"drawing": drawn.seconds},
-            **dict.fromkeys(SUBSETS, {"r_hat_max": None, "bulk_size_min": None}),
+            "seconds": {"drawing": seconds},
+            **dict.fromkeys(SUBSETS, {"r_hat_max": None}),
         },
     }
 
 
-def _moments(moments: Moments) -> dict[str, list[float]]:
+def _moments(
+    mean: np.ndarray,
+    variance: np.ndarray,
+    se_mean: np.ndarray,
+    se_variance: np.ndarray,
+    effective_size: np.ndarray,
+) -> dict[str, list[float]]:
+    """Return columns of latents [N] of the exact posterior."""
     return {
-        "mean": _rounded(moments.mean),
-        "variance": _rounded(moments.variance),
-        "se_mean": _rounded(moments.se_mean, ERROR_DIGITS),
-        "se_variance": _rounded(moments.se_variance, ERROR_DIGITS),
-        "effective_size": _rounded(moments.effective_size, ERROR_DIGITS),
+        "mean": _rounded(mean),
+        "variance": _rounded(variance),
+        "se_mean": _rounded(se_mean, ERROR_DIGITS),
+        "se_variance": _rounded(se_variance, ERROR_DIGITS),
+        "effective_size": _rounded(effective_size, ERROR_DIGITS),
     }
+
+
+def _moments_of_chains(moments: Moments) -> dict[str, list[float]]:
+    errors = moments.se_mean, moments.se_variance
+    return _moments(moments.mean, moments.variance, *errors, moments.effective_size)
 
 
 def _densities(log_density: np.ndarray, error: np.ndarray) -> dict[str, list[float]]:
     return {"log_density": _rounded(log_density), "se_log_density": _rounded(error, ERROR_DIGITS)}
-
-
-def _chains(moments: Moments) -> dict[str, float]:
-    """Return the diagnostics of the worst latent."""
-    return {"r_hat_max": float(moments.r_hat.max()), "bulk_size_min": float(moments.bulk_size.min())}
 
 
 def _sampler(drawn: Sample, effort: Effort, reference: Reference) -> dict[str, Any]:

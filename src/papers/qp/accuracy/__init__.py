@@ -1,0 +1,1 @@
+"""Accuracy of EP, QP, VB and other approximations against the exact posterior."""
