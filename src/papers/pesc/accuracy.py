@@ -11,11 +11,13 @@ to (37), applied to the draws' own moments, which an EP without any error would 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from papers.core.jobs import Job
+from papers.core.slices import Slice
 from papers.core.study import Column, Flag, Float, Integer, Study, Text
 from tilted.bayesopt import acquisition, boundary, nfcpd, optima, rejection, surrogate
 from tilted.bayesopt.joint import of_constraint
@@ -74,25 +76,43 @@ class Problem(NamedTuple):
     optimum: np.ndarray
 
 
-def lines(dimension: int, K: int, number: int, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield rows with `COLUMNS` of a family of problems."""
-    for k in range(number):
-        yield line_of(dimension, K, k, seed)
+def jobs(section: Mapping[str, int]) -> Iterator[Job]:
+    """Yield a job for each family of problems."""
+    problems = section["problems"]
+    for dimension, constraints in FAMILIES:
+        where = {"family": [family(dimension, constraints)], "problem": range(problems)}
+        yield Job(
+            f"data/fits/pesc/accuracy/{problems}/{dimension}d-{constraints}c.jsonl.gz",
+            "pesc_accuracy",
+            f"{__name__}:run",
+            {"dimension": dimension, "constraints": constraints, "problems": problems},
+            (__name__,),
+            keys=(Slice(ACCURACY, where),),
+            part="PESC accuracy",
+            fits=problems,
+        )
 
 
-def line_of(dimension: int, K: int, k: int, seed: int = 0) -> dict[str, Any]:
+def run(dimension: int, constraints: int, problems: int, log: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a job."""
+    for number in range(problems):
+        yield row_of(dimension, constraints, number)
+
+
+def row_of(dimension: int, constraints: int, number: int) -> dict[str, Any]:
     """Return the row of one problem of a family; without errors if too few draws remain to compare."""
-    rng = np.random.default_rng([seed, dimension, K, k])
-    line = {"family": family(dimension, K), "problem": k, **compare(draw(dimension, K, rng), rng)}
-    return {name: line.get(name) for name in COLUMNS}
+    rng = np.random.default_rng([0, dimension, constraints, number])
+    row = {"family": family(dimension, constraints), "problem": number}
+    row |= compare(draw(dimension, constraints, rng), rng)
+    return {name: row.get(name) for name in COLUMNS}
 
 
-def family(dimension: int, K: int) -> str:
+def family(dimension: int, constraints: int) -> str:
     """Return the name of the problems with a dimension and a number of constraints."""
-    return f"{dimension}-D, K = {K}"
+    return f"{dimension}-D, K = {constraints}"
 
 
-def draw(dimension: int, K: int, rng: np.random.Generator) -> Problem:
+def draw(dimension: int, constraints: int, rng: np.random.Generator) -> Problem:
     """Draw a problem in the unit cube for which some draw of the functions has a constrained minimum.
 
     Raises
@@ -107,7 +127,8 @@ def draw(dimension: int, K: int, rng: np.random.Generator) -> Problem:
         X = rng.random((n, dimension))
         root = np.linalg.cholesky(kernel.matrix(X) + noise * np.eye(n))
         functions = [
-            surrogate.condition(kernel, noise, X, root @ rng.standard_normal(n), X) for _ in range(K + 1)
+            surrogate.condition(kernel, noise, X, root @ rng.standard_normal(n), X)
+            for _ in range(constraints + 1)
         ]
         minima = optima.sample(functions[0], functions[1:], bounds, 1, rng)
         if len(minima.places):
@@ -147,7 +168,7 @@ def compare(problem: Problem, rng: np.random.Generator) -> dict[str, Any]:
 def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
     """Repeat random problems."""
     for row in rows.to_dict("records"):
-        yield ACCURACY, line_of(row["dimension"], row["constraints"], row["problem"])
+        yield ACCURACY, row_of(row["dimension"], row["constraints"], row["problem"])
 
 
 ACCURACY = Study(
@@ -170,11 +191,10 @@ class Errors(NamedTuple):
 
     def largest(self, suffix: str) -> dict[str, float]:
         """Return the two columns with a suffix."""
-        return {f"mean_error{suffix}": _largest(self.mean), f"sd_error{suffix}": _largest(self.sd)}
-
-
-def _largest(errors: np.ndarray) -> float:
-    return float(np.max(errors, initial=0.0))
+        return {
+            f"{kind}_error{suffix}": float(np.max(errors, initial=0.0))
+            for kind, errors in self._asdict().items()
+        }
 
 
 def _errors(
