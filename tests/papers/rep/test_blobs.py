@@ -95,15 +95,6 @@ def test_the_densities_integrate_to_one():
         assert np.exp(density).sum() * 0.01 == pytest.approx(1.0, abs=1e-10)
 
 
-def test_the_base_set_of_five_points():
-    X, y = points.points()
-    np.testing.assert_array_equal(X, [[-2, 1], [-1.5, -1], [1, -1], [1.5, 0.5], [4, 1]])
-    np.testing.assert_array_equal(y, [1, 1, -1, -1, 1])
-    X[:], y[:] = 0.0, 0.0
-    assert points.points()[0][0, 0] == -2.0 and points.points()[1][0] == 1.0
-    assert np.all((points.LOW <= points.BASE) & (points.BASE <= points.HIGH))
-
-
 def test_four_points_are_right_and_the_far_one_is_wrong():
     found = [points.points(seed) for seed in range(200)]
     for X, y in found:
