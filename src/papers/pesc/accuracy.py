@@ -28,37 +28,6 @@ if TYPE_CHECKING:
 
     from papers.core.study import Row, Source
 
-STATUS = ("converged", "iterations", "halvings", "negative_sites")
-ERROR = Float(6, tolerance=1e-3)
-"""The tolerance is far below the sampling error of the truth, 0.007 standard deviations."""
-
-COLUMNS: dict[str, Column] = {
-    "family": Text(),
-    **dict.fromkeys(("problem", "dimension", "constraints", "points"), Integer()),
-    **dict.fromkeys(("noise", "lengthscale"), ERROR),
-    **dict.fromkeys(("draws", "kept", "compared"), Integer()),
-    "converged": Flag(),
-    **dict.fromkeys(("iterations", "halvings"), Integer()),
-    "negative_sites": Integer(compared=False),  # the sign of a precision near zero is rounding
-    **dict.fromkeys(("mean_error", "sd_error"), ERROR),
-    "worst_function": Text(),
-    "worst_distance": ERROR,
-    "within": Float(6, tolerance=1e-3, share=True),
-    **dict.fromkeys(("mean_error_away", "sd_error_away"), ERROR),
-    "fewest": Integer(),
-    **{f"{kind}_error_{at}": ERROR for at in ("points", "q", "last", "exact") for kind in ("mean", "sd")},
-    **dict.fromkeys(("acquisition_error", "acquisition_top", "acquisition_regret"), ERROR),
-}
-"""``compared``: inputs with enough draws, ``fewest`` the least of their numbers of draws. Errors are the
-largest over them and all functions, of means in standard deviations, of standard deviations relative;
-``worst_distance`` is the distance from x* in lengthscales of the largest error over its tolerance, ``within``
-the share of moments within both tolerances.
-``..._away``: at the inputs at least `AWAY` lengthscales from x*. ``..._points``: at the points and x*.
-``..._q``: at the inputs, before the factor there; ``..._last``: with that factor's approximation alone.
-``..._exact``: with g kept exact in the last factor (`bayesopt.boundary`), empty where that fails. Of the
-acquisition function in nats: the largest error, the largest true value, and by how much the truth at its
-maximum falls short of that."""
-
 FAMILIES = tuple((dimension, K) for dimension in (1, 2) for K in (1, 2))
 
 MEAN, SD, AWAY = 0.1, 0.15, 0.25
@@ -66,6 +35,9 @@ MEAN, SD, AWAY = 0.1, 0.15, 0.25
 compares), but stand here, in the code of the job, since recorded columns are counted by them."""
 
 INPUTS, ENOUGH, WANTED, MOST = 20, 1000, 20_000, 1_500_000
+"""Inputs of a problem; accepted draws that an input needs to be compared, accepted draws that end the
+sampling, and draws at most."""
+STATUS = ("converged", "iterations", "halvings", "negative_sites")
 
 
 class Problem(NamedTuple):
@@ -74,37 +46,6 @@ class Problem(NamedTuple):
     functions: list[surrogate.Surrogate]
     Xs: np.ndarray
     optimum: np.ndarray
-
-
-def jobs(section: Mapping[str, int]) -> Iterator[Job]:
-    """Yield a job for each family of problems."""
-    problems = section["problems"]
-    for dimension, constraints in FAMILIES:
-        where = {"family": [family(dimension, constraints)], "problem": range(problems)}
-        yield Job(
-            f"data/fits/pesc/accuracy/{problems}/{dimension}d-{constraints}c.jsonl.gz",
-            "pesc_accuracy",
-            f"{__name__}:run",
-            {"dimension": dimension, "constraints": constraints, "problems": problems},
-            (__name__,),
-            keys=(Slice(ACCURACY, where),),
-            part="PESC accuracy",
-            fits=problems,
-        )
-
-
-def run(dimension: int, constraints: int, problems: int, log: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a job."""
-    for number in range(problems):
-        yield row_of(dimension, constraints, number)
-
-
-def row_of(dimension: int, constraints: int, number: int) -> dict[str, Any]:
-    """Return the row of one problem of a family; without errors if too few draws remain to compare."""
-    rng = np.random.default_rng([0, dimension, constraints, number])
-    row = {"family": family(dimension, constraints), "problem": number}
-    row |= compare(draw(dimension, constraints, rng), rng)
-    return {name: row.get(name) for name in COLUMNS}
 
 
 def family(dimension: int, constraints: int) -> str:
@@ -163,24 +104,6 @@ def compare(problem: Problem, rng: np.random.Generator) -> dict[str, Any]:
         | _steps(ep, truth.before, truth, Xs, enough)
         | _acquired(ep, truth, Xs, enough)
     )
-
-
-def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
-    """Repeat random problems."""
-    for row in rows.to_dict("records"):
-        yield ACCURACY, row_of(row["dimension"], row["constraints"], row["problem"])
-
-
-ACCURACY = Study(
-    "pesc/accuracy.csv",
-    COLUMNS,
-    key=("family", "problem"),
-    order=("family", "problem"),
-    group=("family",),
-    seconds=0.25,
-    repeat=_repeat,
-)
-"""A row is a random problem."""
 
 
 class Errors(NamedTuple):
@@ -268,3 +191,83 @@ def _acquired(ep: nfcpd.Nfcpd, truth: rejection.Kept, Xs: np.ndarray, enough: np
         "acquisition_top": float(true.max()),
         "acquisition_regret": float(true.max() - true[np.argmax(estimated)]),
     }
+
+
+ERROR = Float(6, tolerance=1e-3)
+"""The tolerance is far below the sampling error of the truth, 0.007 standard deviations."""
+
+COLUMNS: dict[str, Column] = {
+    "family": Text(),
+    **dict.fromkeys(("problem", "dimension", "constraints", "points"), Integer()),
+    **dict.fromkeys(("noise", "lengthscale"), ERROR),
+    **dict.fromkeys(("draws", "kept", "compared"), Integer()),
+    "converged": Flag(),
+    **dict.fromkeys(("iterations", "halvings"), Integer()),
+    "negative_sites": Integer(compared=False),  # the sign of a precision near zero is rounding
+    **dict.fromkeys(("mean_error", "sd_error"), ERROR),
+    "worst_function": Text(),
+    "worst_distance": ERROR,
+    "within": Float(6, tolerance=1e-3, share=True),
+    **dict.fromkeys(("mean_error_away", "sd_error_away"), ERROR),
+    "fewest": Integer(),
+    **{f"{kind}_error_{at}": ERROR for at in ("points", "q", "last", "exact") for kind in ("mean", "sd")},
+    **dict.fromkeys(("acquisition_error", "acquisition_top", "acquisition_regret"), ERROR),
+}
+"""``compared``: inputs with enough draws, ``fewest`` the least of their numbers of draws. Errors are the
+largest over them and all functions, of means in standard deviations, of standard deviations relative;
+``worst_distance`` is the distance from x* in lengthscales of the largest error over its tolerance, ``within``
+the share of moments within both tolerances.
+``..._away``: at the inputs at least `AWAY` lengthscales from x*. ``..._points``: at the points and x*.
+``..._q``: at the inputs, before the factor there; ``..._last``: with that factor's approximation alone.
+``..._exact``: with g kept exact in the last factor (`bayesopt.boundary`), empty where that fails. Of the
+acquisition function in nats: the largest error, the largest true value, and by how much the truth at its
+maximum falls short of that."""
+
+
+def row_of(dimension: int, constraints: int, number: int) -> dict[str, Any]:
+    """Return the row of one problem of a family; without errors if too few draws remain to compare."""
+    rng = np.random.default_rng([0, dimension, constraints, number])
+    row = {"family": family(dimension, constraints), "problem": number}
+    row |= compare(draw(dimension, constraints, rng), rng)
+    return {name: row.get(name) for name in COLUMNS}
+
+
+def jobs(section: Mapping[str, int]) -> Iterator[Job]:
+    """Yield a job for each family of problems."""
+    problems = section["problems"]
+    for dimension, constraints in FAMILIES:
+        where = {"family": [family(dimension, constraints)], "problem": range(problems)}
+        yield Job(
+            f"data/fits/pesc/accuracy/{problems}/{dimension}d-{constraints}c.jsonl.gz",
+            "pesc_accuracy",
+            f"{__name__}:run",
+            {"dimension": dimension, "constraints": constraints, "problems": problems},
+            (__name__,),
+            keys=(Slice(ACCURACY, where),),
+            part="PESC accuracy",
+            fits=problems,
+        )
+
+
+def run(dimension: int, constraints: int, problems: int, log: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a job."""
+    for number in range(problems):
+        yield row_of(dimension, constraints, number)
+
+
+def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
+    """Repeat random problems."""
+    for row in rows.to_dict("records"):
+        yield ACCURACY, row_of(row["dimension"], row["constraints"], row["problem"])
+
+
+ACCURACY = Study(
+    "pesc/accuracy.csv",
+    COLUMNS,
+    key=("family", "problem"),
+    order=("family", "problem"),
+    group=("family",),
+    seconds=0.25,
+    repeat=_repeat,
+)
+"""A row is a random problem."""

@@ -43,13 +43,6 @@ class Problem(NamedTuple):
     minimum: float
 
 
-class Family(NamedTuple):
-    """A family of problems: a function from a repeat's number to its problem, and the length of a search."""
-
-    make: Callable[[int], Problem]
-    evaluations: int
-
-
 def gramacy(repeat: int) -> Problem:
     """Return min x1 + x2 where 1.5 <= x1 + 2 x2 + sin(2 pi (x1^2 - 2 x2)) / 2 and x1^2 + x2^2 <= 1.5."""
 
@@ -83,7 +76,8 @@ def gp(repeat: int) -> Problem:
     raise RuntimeError("no draw with a feasible region")
 
 
-PROBLEMS = {"gramacy": Family(gramacy, 50), "gp": Family(gp, 40)}
+PROBLEMS: dict[str, tuple[Callable[[int], Problem], int]] = {"gramacy": (gramacy, 50), "gp": (gp, 40)}
+"""Name -> function from the number of a repeat to its problem, and the length of a search."""
 
 
 def _solved(objective: loop.Function, constraints: Sequence[loop.Function]) -> Problem:
@@ -103,8 +97,8 @@ def _solved(objective: loop.Function, constraints: Sequence[loop.Function]) -> P
 
 def jobs(section: Mapping[str, int]) -> Iterator[Job]:
     """Yield a job for each problem and repeat: searches by every rule."""
-    for problem, kind in PROBLEMS.items():
-        n = section.get("evaluations", kind.evaluations)
+    for problem, (_, length) in PROBLEMS.items():
+        n = section.get("evaluations", length)
         for repeat in range(section["repeats"]):
             evaluations = list(range(EVERY, n + 1, EVERY))
             where: dict[str, Any] = {"problem": [problem], "repeat": [repeat], "evaluations": evaluations}
@@ -128,7 +122,8 @@ def run(problem: str, repeat: int, evaluations: int, log: str) -> Iterator[dict[
 
 def rows_of(name: str, repeat: int, rule: str, evaluations: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Yield the rows of one search after some numbers of evaluations, of which the last is the longest."""
-    objective, constraints, minimum = PROBLEMS[name].make(repeat)
+    make, _ = PROBLEMS[name]
+    objective, constraints, minimum = make(repeat)
     settings = Settings()
     search = loop.minimise(
         objective, constraints, UNIT, evaluations[-1], repeat, rule=rule, settings=settings
