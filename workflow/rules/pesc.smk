@@ -1,5 +1,5 @@
 # The supplement on predictive entropy search with constraints: random problems -> rows, tables (artifacts.smk).
-# Jobs with their inputs and functions: src/papers/pesc/jobs.py; the rule that these extend: base.smk, common.smk.
+# Jobs with their inputs and functions: src/papers/pesc/accuracy.py, regret.py; the rule that these extend: base.smk, common.smk.
 # One file by hand: snakemake data/fits/pesc/accuracy/2/1d-1c.jsonl.gz
 
 PESC_ACCURACY = "data/fits/pesc/accuracy/{problems}/{family}.jsonl.gz"

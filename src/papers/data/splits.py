@@ -32,6 +32,8 @@ FOLDS = {
 MOST_EVENTS = 2e7
 COUNT_SCHEMES = ("half-of-years", "thinned-events")
 
+Masked = tuple[np.ndarray, np.ndarray]
+
 
 @dataclass(frozen=True)
 class Split:
@@ -70,12 +72,10 @@ def split(dataset: Dataset, scheme: str, seed: int, fold: int = 0, standardise: 
     Raises
     ------
     ValueError
-        For an unknown scheme, a scheme of the other task, or a seed or fold out of range.
+        For an unknown scheme, a scheme of the other task, or a fold out of range.
     """
     n_folds = folds(scheme)
-    if not _is_index(seed, 10**8):  # numpy's legacy generator takes 32 bits, and we give it 10 i
-        raise ValueError(f"seed must be an integer 0, 1, ... below 10^8, got {seed!r}")
-    if not _is_index(fold, n_folds):
+    if fold not in range(n_folds):
         raise ValueError(f"fold must be 0 to {n_folds - 1} for '{scheme}', got {fold!r}")
     if (scheme in COUNT_SCHEMES) != dataset.counts:
         suits = [s for s in FOLDS if (s in COUNT_SCHEMES) == dataset.counts]
@@ -85,21 +85,15 @@ def split(dataset: Dataset, scheme: str, seed: int, fold: int = 0, standardise: 
     y_train, y_test = dataset.y, dataset.y
     if scheme == "thinned-events":
         train = test = np.arange(len(dataset.y))
-        y_train, y_test = _thin(dataset.y, int(seed))
+        y_train, y_test = _thin(dataset.y, seed)
     else:
-        test_mask = _SCHEMES[scheme](dataset, int(seed), fold)
-        order = test_mask.order
-        test, train = order[test_mask.test], order[~test_mask.test]
+        order, tested = _SCHEMES[scheme](dataset, seed, fold)
+        train, test = order[~tested], order[tested]
     X_train, X_test = dataset.X[train], dataset.X[test]
     if standardise:
         centre, scale = _centre_and_scale(X_train)
         X_train, X_test = (X_train - centre) / scale, (X_test - centre) / scale
     return Split(X_train, y_train[train], X_test, y_test[test], train, test)
-
-
-def _is_index(value: object, end: int) -> bool:
-    """Test if ``value`` is an integer (no bool, no float) from 0 to ``end`` - 1."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= int(value) < end
 
 
 def _centre_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -111,40 +105,35 @@ def _centre_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(constant, X[0], X.mean(axis=0)), np.where(constant, 1.0, X.std(axis=0))
 
 
-@dataclass(frozen=True)
-class _Mask:
-    """An order of the rows and the places in it that are tested."""
-
-    order: np.ndarray
-    test: np.ndarray
+# A scheme returns an order of the rows, and a mask of the places in it that are tested.
 
 
-def _legacy_shuffle(dataset: Dataset, seed: int, fold: int) -> _Mask:
+def _legacy_shuffle(dataset: Dataset, seed: int, fold: int) -> Masked:
     return _legacy_seed_i(dataset, 10 * seed, fold)
 
 
-def _legacy_seed_i(dataset: Dataset, seed: int, fold: int) -> _Mask:
+def _legacy_seed_i(dataset: Dataset, seed: int, fold: int) -> Masked:
     # the released code shuffles the table itself; shuffling row numbers takes the same permutation
     order = np.arange(len(dataset.y)).reshape(-1, 1)
     np.random.RandomState(seed).shuffle(order)
     size = len(order) // 10
     place = np.arange(len(order))
-    return _Mask(order[:, 0], (place >= fold * size) & (place < (fold + 1) * size))
+    return order[:, 0], (place >= fold * size) & (place < (fold + 1) * size)
 
 
-def _legacy_every_row(dataset: Dataset, seed: int, fold: int) -> _Mask:
-    mask = _legacy_shuffle(dataset, seed, fold)
-    extra = 10 * (len(mask.order) // 10) + fold  # place of the remainder's row that this fold tests
-    return _Mask(mask.order, mask.test | (np.arange(len(mask.order)) == extra))
+def _legacy_every_row(dataset: Dataset, seed: int, fold: int) -> Masked:
+    order, tested = _legacy_shuffle(dataset, seed, fold)
+    extra = 10 * (len(order) // 10) + fold  # place of the remainder's row that this fold tests
+    return order, tested | (np.arange(len(order)) == extra)
 
 
-def _ten_folds(dataset: Dataset, seed: int, fold: int) -> _Mask:
+def _ten_folds(dataset: Dataset, seed: int, fold: int) -> Masked:
     order = np.random.default_rng(seed).permutation(len(dataset.y))
     tested = np.array_split(np.arange(len(order)), 10)[fold]
-    return _Mask(order, np.isin(np.arange(len(order)), tested))
+    return order, np.isin(np.arange(len(order)), tested)
 
 
-def _stratified(dataset: Dataset, seed: int, fold: int) -> _Mask:
+def _stratified(dataset: Dataset, seed: int, fold: int) -> Masked:
     from sklearn.model_selection import StratifiedGroupKFold
 
     groups = np.unique(dataset.X, axis=0, return_inverse=True)[1].ravel()
@@ -157,12 +146,12 @@ def _stratified(dataset: Dataset, seed: int, fold: int) -> _Mask:
     splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
     pairs = list(splitter.split(dataset.X, dataset.y, groups))
     place = np.arange(len(dataset.y))
-    return _Mask(place, np.isin(place, pairs[fold][1]))
+    return place, np.isin(place, pairs[fold][1])
 
 
-def _half_of_years(dataset: Dataset, seed: int, fold: int) -> _Mask:
+def _half_of_years(dataset: Dataset, seed: int, fold: int) -> Masked:
     draws = np.random.RandomState(seed).rand(len(dataset.y))
-    return _Mask(np.arange(len(dataset.y)), draws <= 0.5)
+    return np.arange(len(dataset.y)), draws <= 0.5
 
 
 _SCHEMES = {

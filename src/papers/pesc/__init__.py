@@ -1,9 +1,11 @@
-"""Results of the PESC paper's experiments: from two studies to tables and figures.
+"""The PESC paper: two experiments, their rows, and the claims, tables and figures made of these.
 
-``claims``
+``accuracy``, ``regret``
+    the experiments with their studies: EP against rejection sampling, searches for a constrained minimum;
+``records``, ``jobs``
+    lists of the studies, and of the jobs that a configuration asks for;
+``claims``, ``formulas``
     the verdicts of the audit;
-``tables``, ``figures``
-    accuracy of EP against rejection sampling, and speed of searches towards the minimum;
-``artifacts``
-    all of these from the records.
+``tables``, ``figures``, ``artifacts``
+    tables and figures, and all of them from the records.
 """

@@ -11,11 +11,13 @@ to (37), applied to the draws' own moments, which an EP without any error would 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from papers.core.jobs import Job
+from papers.core.slices import Slice
 from papers.core.study import Column, Flag, Float, Integer, Study, Text
 from tilted.bayesopt import acquisition, boundary, nfcpd, optima, rejection, surrogate
 from tilted.bayesopt.joint import of_constraint
@@ -26,37 +28,6 @@ if TYPE_CHECKING:
 
     from papers.core.study import Row, Source
 
-STATUS = ("converged", "iterations", "halvings", "negative_sites")
-ERROR = Float(6, tolerance=1e-3)
-"""The tolerance is far below the sampling error of the truth, 0.007 standard deviations."""
-
-COLUMNS: dict[str, Column] = {
-    "family": Text(),
-    **dict.fromkeys(("problem", "dimension", "constraints", "points"), Integer()),
-    **dict.fromkeys(("noise", "lengthscale"), ERROR),
-    **dict.fromkeys(("draws", "kept", "compared"), Integer()),
-    "converged": Flag(),
-    **dict.fromkeys(("iterations", "halvings"), Integer()),
-    "negative_sites": Integer(compared=False),  # the sign of a precision near zero is rounding
-    **dict.fromkeys(("mean_error", "sd_error"), ERROR),
-    "worst_function": Text(),
-    "worst_distance": ERROR,
-    "within": Float(6, tolerance=1e-3, share=True),
-    **dict.fromkeys(("mean_error_away", "sd_error_away"), ERROR),
-    "fewest": Integer(),
-    **{f"{kind}_error_{at}": ERROR for at in ("points", "q", "last", "exact") for kind in ("mean", "sd")},
-    **dict.fromkeys(("acquisition_error", "acquisition_top", "acquisition_regret"), ERROR),
-}
-"""``compared``: inputs with enough draws, ``fewest`` the least of their numbers of draws. Errors are the
-largest over them and all functions, of means in standard deviations, of standard deviations relative;
-``worst_distance`` is the distance from x* in lengthscales of the largest error over its tolerance, ``within``
-the share of moments within both tolerances.
-``..._away``: at the inputs at least `AWAY` lengthscales from x*. ``..._points``: at the points and x*.
-``..._q``: at the inputs, before the factor there; ``..._last``: with that factor's approximation alone.
-``..._exact``: with g kept exact in the last factor (`bayesopt.boundary`), empty where that fails. Of the
-acquisition function in nats: the largest error, the largest true value, and by how much the truth at its
-maximum falls short of that."""
-
 FAMILIES = tuple((dimension, K) for dimension in (1, 2) for K in (1, 2))
 
 MEAN, SD, AWAY = 0.1, 0.15, 0.25
@@ -64,6 +35,9 @@ MEAN, SD, AWAY = 0.1, 0.15, 0.25
 compares), but stand here, in the code of the job, since recorded columns are counted by them."""
 
 INPUTS, ENOUGH, WANTED, MOST = 20, 1000, 20_000, 1_500_000
+"""Inputs of a problem; accepted draws that an input needs to be compared, accepted draws that end the
+sampling, and draws at most."""
+STATUS = ("converged", "iterations", "halvings", "negative_sites")
 
 
 class Problem(NamedTuple):
@@ -74,25 +48,12 @@ class Problem(NamedTuple):
     optimum: np.ndarray
 
 
-def lines(dimension: int, K: int, number: int, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield rows with `COLUMNS` of a family of problems."""
-    for k in range(number):
-        yield line_of(dimension, K, k, seed)
-
-
-def line_of(dimension: int, K: int, k: int, seed: int = 0) -> dict[str, Any]:
-    """Return the row of one problem of a family; without errors if too few draws remain to compare."""
-    rng = np.random.default_rng([seed, dimension, K, k])
-    line = {"family": family(dimension, K), "problem": k, **compare(draw(dimension, K, rng), rng)}
-    return {name: line.get(name) for name in COLUMNS}
-
-
-def family(dimension: int, K: int) -> str:
+def family(dimension: int, constraints: int) -> str:
     """Return the name of the problems with a dimension and a number of constraints."""
-    return f"{dimension}-D, K = {K}"
+    return f"{dimension}-D, K = {constraints}"
 
 
-def draw(dimension: int, K: int, rng: np.random.Generator) -> Problem:
+def draw(dimension: int, constraints: int, rng: np.random.Generator) -> Problem:
     """Draw a problem in the unit cube for which some draw of the functions has a constrained minimum.
 
     Raises
@@ -107,7 +68,8 @@ def draw(dimension: int, K: int, rng: np.random.Generator) -> Problem:
         X = rng.random((n, dimension))
         root = np.linalg.cholesky(kernel.matrix(X) + noise * np.eye(n))
         functions = [
-            surrogate.condition(kernel, noise, X, root @ rng.standard_normal(n), X) for _ in range(K + 1)
+            surrogate.condition(kernel, noise, X, root @ rng.standard_normal(n), X)
+            for _ in range(constraints + 1)
         ]
         minima = optima.sample(functions[0], functions[1:], bounds, 1, rng)
         if len(minima.places):
@@ -144,24 +106,6 @@ def compare(problem: Problem, rng: np.random.Generator) -> dict[str, Any]:
     )
 
 
-def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
-    """Repeat random problems."""
-    for row in rows.to_dict("records"):
-        yield ACCURACY, line_of(row["dimension"], row["constraints"], row["problem"])
-
-
-ACCURACY = Study(
-    "pesc/accuracy.csv",
-    COLUMNS,
-    key=("family", "problem"),
-    order=("family", "problem"),
-    group=("family",),
-    seconds=0.25,
-    repeat=_repeat,
-)
-"""A row is a random problem."""
-
-
 class Errors(NamedTuple):
     """Errors of means, in standard deviations, and relative errors of standard deviations."""
 
@@ -170,11 +114,10 @@ class Errors(NamedTuple):
 
     def largest(self, suffix: str) -> dict[str, float]:
         """Return the two columns with a suffix."""
-        return {f"mean_error{suffix}": _largest(self.mean), f"sd_error{suffix}": _largest(self.sd)}
-
-
-def _largest(errors: np.ndarray) -> float:
-    return float(np.max(errors, initial=0.0))
+        return {
+            f"{kind}_error{suffix}": float(np.max(errors, initial=0.0))
+            for kind, errors in self._asdict().items()
+        }
 
 
 def _errors(
@@ -248,3 +191,83 @@ def _acquired(ep: nfcpd.Nfcpd, truth: rejection.Kept, Xs: np.ndarray, enough: np
         "acquisition_top": float(true.max()),
         "acquisition_regret": float(true.max() - true[np.argmax(estimated)]),
     }
+
+
+ERROR = Float(6, tolerance=1e-3)
+"""The tolerance is far below the sampling error of the truth, 0.007 standard deviations."""
+
+COLUMNS: dict[str, Column] = {
+    "family": Text(),
+    **dict.fromkeys(("problem", "dimension", "constraints", "points"), Integer()),
+    **dict.fromkeys(("noise", "lengthscale"), ERROR),
+    **dict.fromkeys(("draws", "kept", "compared"), Integer()),
+    "converged": Flag(),
+    **dict.fromkeys(("iterations", "halvings"), Integer()),
+    "negative_sites": Integer(compared=False),  # the sign of a precision near zero is rounding
+    **dict.fromkeys(("mean_error", "sd_error"), ERROR),
+    "worst_function": Text(),
+    "worst_distance": ERROR,
+    "within": Float(6, tolerance=1e-3, share=True),
+    **dict.fromkeys(("mean_error_away", "sd_error_away"), ERROR),
+    "fewest": Integer(),
+    **{f"{kind}_error_{at}": ERROR for at in ("points", "q", "last", "exact") for kind in ("mean", "sd")},
+    **dict.fromkeys(("acquisition_error", "acquisition_top", "acquisition_regret"), ERROR),
+}
+"""``compared``: inputs with enough draws, ``fewest`` the least of their numbers of draws. Errors are the
+largest over them and all functions, of means in standard deviations, of standard deviations relative;
+``worst_distance`` is the distance from x* in lengthscales of the largest error over its tolerance, ``within``
+the share of moments within both tolerances.
+``..._away``: at the inputs at least `AWAY` lengthscales from x*. ``..._points``: at the points and x*.
+``..._q``: at the inputs, before the factor there; ``..._last``: with that factor's approximation alone.
+``..._exact``: with g kept exact in the last factor (`bayesopt.boundary`), empty where that fails. Of the
+acquisition function in nats: the largest error, the largest true value, and by how much the truth at its
+maximum falls short of that."""
+
+
+def row_of(dimension: int, constraints: int, number: int) -> dict[str, Any]:
+    """Return the row of one problem of a family; without errors if too few draws remain to compare."""
+    rng = np.random.default_rng([0, dimension, constraints, number])
+    row = {"family": family(dimension, constraints), "problem": number}
+    row |= compare(draw(dimension, constraints, rng), rng)
+    return {name: row.get(name) for name in COLUMNS}
+
+
+def jobs(section: Mapping[str, int]) -> Iterator[Job]:
+    """Yield a job for each family of problems."""
+    problems = section["problems"]
+    for dimension, constraints in FAMILIES:
+        where = {"family": [family(dimension, constraints)], "problem": range(problems)}
+        yield Job(
+            f"data/fits/pesc/accuracy/{problems}/{dimension}d-{constraints}c.jsonl.gz",
+            "pesc_accuracy",
+            f"{__name__}:run",
+            {"dimension": dimension, "constraints": constraints, "problems": problems},
+            (__name__,),
+            keys=(Slice(ACCURACY, where),),
+            part="PESC accuracy",
+            fits=problems,
+        )
+
+
+def run(dimension: int, constraints: int, problems: int, log: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a job."""
+    for number in range(problems):
+        yield row_of(dimension, constraints, number)
+
+
+def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
+    """Repeat random problems."""
+    for row in rows.to_dict("records"):
+        yield ACCURACY, row_of(row["dimension"], row["constraints"], row["problem"])
+
+
+ACCURACY = Study(
+    "pesc/accuracy.csv",
+    COLUMNS,
+    key=("family", "problem"),
+    order=("family", "problem"),
+    group=("family",),
+    seconds=0.25,
+    repeat=_repeat,
+)
+"""A row is a random problem."""

@@ -9,8 +9,9 @@ from papers.core import provenance, records
 from papers.core.audit import Written
 from papers.core.slices import Slice
 from papers.pesc import claims, tables
+from papers.pesc.accuracy import ACCURACY
 from papers.pesc.figures import FIGURES
-from papers.pesc.records import ACCURACY, STUDIES
+from papers.pesc.records import STUDIES
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -34,16 +35,7 @@ def write(
     figures_folder: str | Path,
     published_folder: Path | None = None,
 ) -> Written:
-    """Write tables and figures of the available records; nothing without any.
-
-    Parameters
-    ----------
-    folder : path
-        Of all records.
-    tables_folder, figures_folder : path
-    published_folder : Path, optional
-        The paper prints no numbers: not used.
-    """
+    """Write tables and figures of the records in a folder; nothing without any. No printed numbers enter."""
     frames = {study: records.load(study, folder) for study in STUDIES}
     if all(frame.empty for frame in frames.values()):
         return Written([], [])
@@ -62,6 +54,6 @@ def draw(name: str, folder: str | Path, figures_folder: str | Path) -> None:
 
 
 def findings(folder: str | Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
-    """Judge some claims and write nothing; printed numbers do not enter."""
-    every_finding = claims.chapter(records.load(ACCURACY, folder)).findings
-    return [finding for finding in every_finding if finding.id in names]
+    """Judge some claims and write nothing. No printed numbers enter."""
+    chapter = claims.chapter(records.load(ACCURACY, folder))
+    return [finding for finding in chapter.findings if finding.id in names]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from papers.core import style
-from papers.pesc.accuracy import AWAY, MEAN, SD
-from papers.pesc.records import ACCURACY, REGRET
-from papers.pesc.tables import PROBLEMS, RULES, regret
+from papers.pesc.accuracy import ACCURACY, AWAY, MEAN, SD
+from papers.pesc.regret import REGRET
+from papers.pesc.tables import PROBLEMS, RULES, by_rule
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ def _over(problems: pd.DataFrame, suffix: str = "") -> pd.Series:
 
 def searches(lines: pd.DataFrame, stem: Path) -> None:
     """Draw a panel for each problem, with a line for each rule."""
-    table = regret(lines)
+    table = by_rule(lines)
     problems = [name for name in PROBLEMS if name in set(table["problem"])]
     with style.drawing(stem, (6.9, 3.2)) as figure:
         for axes, problem in zip(np.ravel(figure.subplots(1, len(problems))), problems, strict=True):

@@ -1,11 +1,7 @@
 """The committed records of the PESC paper (`papers.core.study`), defined beside their experiments."""
 
-from __future__ import annotations
-
 from papers.pesc.accuracy import ACCURACY
 from papers.pesc.regret import REGRET
-
-__all__ = ["ACCURACY", "REGRET", "ROWS_OF", "STUDIES"]
 
 STUDIES = (ACCURACY, REGRET)
 

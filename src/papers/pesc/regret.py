@@ -8,12 +8,14 @@ noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 
+from papers.core.jobs import Job
+from papers.core.slices import Slice
 from papers.core.study import Flag, Float, Integer, Study, ordered_text
 from tilted.bayesopt import loop, optima, surrogate
 from tilted.bayesopt.rules import Settings
@@ -39,13 +41,6 @@ class Problem(NamedTuple):
     objective: loop.Function
     constraints: Sequence[loop.Function]
     minimum: float
-
-
-class Family(NamedTuple):
-    """A family of problems: a function from a repeat's number to its problem, and the length of a search."""
-
-    make: Callable[[int], Problem]
-    evaluations: int
 
 
 def gramacy(repeat: int) -> Problem:
@@ -81,7 +76,8 @@ def gp(repeat: int) -> Problem:
     raise RuntimeError("no draw with a feasible region")
 
 
-PROBLEMS = {"gramacy": Family(gramacy, 50), "gp": Family(gp, 40)}
+PROBLEMS: dict[str, tuple[Callable[[int], Problem], int]] = {"gramacy": (gramacy, 50), "gp": (gp, 40)}
+"""Name -> function from the number of a repeat to its problem, and the length of a search."""
 
 
 def _solved(objective: loop.Function, constraints: Sequence[loop.Function]) -> Problem:
@@ -99,26 +95,48 @@ def _solved(objective: loop.Function, constraints: Sequence[loop.Function]) -> P
     return Problem(objective, constraints, float(best))
 
 
-def lines(name: str, repeat: int, evaluations: int) -> Iterator[dict[str, Any]]:
-    """Yield rows of `REGRET` of one problem, searched by every rule for a number of evaluations."""
-    problem, looks = PROBLEMS[name].make(repeat), range(EVERY, evaluations + 1, EVERY)
+def jobs(section: Mapping[str, int]) -> Iterator[Job]:
+    """Yield a job for each problem and repeat: searches by every rule."""
+    for problem, (_, length) in PROBLEMS.items():
+        n = section.get("evaluations", length)
+        for repeat in range(section["repeats"]):
+            evaluations = list(range(EVERY, n + 1, EVERY))
+            where: dict[str, Any] = {"problem": [problem], "repeat": [repeat], "evaluations": evaluations}
+            yield Job(
+                f"data/fits/pesc/searches/{n}/{problem}-{repeat}.jsonl.gz",
+                "pesc_searches",
+                f"{__name__}:run",
+                {"problem": problem, "repeat": repeat, "evaluations": n},
+                (__name__,),
+                keys=(Slice(REGRET, where),),
+                part="PESC searches",
+                fits=len(RULES),
+            )
+
+
+def run(problem: str, repeat: int, evaluations: int, log: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a job."""
     for rule in RULES:
-        for look in searched(problem, rule, repeat, looks, Settings()):
-            yield {"problem": name, "repeat": repeat, "rule": rule, **look}
+        yield from rows_of(problem, repeat, rule, range(EVERY, evaluations + 1, EVERY))
 
 
-def searched(
-    problem: Problem, rule: str, seed: int, looks: Sequence[int], settings: Settings
-) -> Iterator[dict[str, Any]]:
-    """Yield the state of one search after some numbers of evaluations, of which the last is the longest."""
-    objective, constraints, minimum = problem
-    search = loop.minimise(objective, constraints, UNIT, looks[-1], seed, rule=rule, settings=settings)
-    for n in looks:
+def rows_of(name: str, repeat: int, rule: str, evaluations: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of one search after some numbers of evaluations, of which the last is the longest."""
+    make, _ = PROBLEMS[name]
+    objective, constraints, minimum = make(repeat)
+    settings = Settings()
+    search = loop.minimise(
+        objective, constraints, UNIT, evaluations[-1], repeat, rule=rule, settings=settings
+    )
+    for n in evaluations:
         done = search.evaluations[:n]
         values = [value for e in done if e.feasible and (value := e.values[0]) is not None]
-        place, confident = loop.recommendation(done, UNIT, settings, seed)
+        place, confident = loop.recommendation(done, UNIT, settings, repeat)
         holds = all(c(place) >= 0 for c in constraints)
         yield {
+            "problem": name,
+            "repeat": repeat,
+            "rule": rule,
             "evaluations": n,
             "observed_gap": min(values) - minimum if values else None,
             "recommended_gap": float(objective(place)) - minimum if holds else None,
@@ -128,11 +146,9 @@ def searched(
 
 def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
     """Repeat searches, each once, and yield the recorded numbers of evaluations."""
-    for (name, repeat, rule), of_search in rows.groupby(["problem", "repeat", "rule"], sort=False):
-        looks = sorted(of_search["evaluations"].tolist())
-        problem = PROBLEMS[name].make(repeat)
-        for look in searched(problem, rule, repeat, looks, Settings()):
-            yield REGRET, {"problem": name, "repeat": repeat, "rule": rule, **look}
+    for (name, repeat, rule), search in rows.groupby(["problem", "repeat", "rule"], sort=False):
+        for row in rows_of(name, repeat, rule, sorted(search["evaluations"].tolist())):
+            yield REGRET, row
 
 
 def _kind(row: Row) -> Kind:

@@ -65,16 +65,7 @@ def write(
     figures_folder: str | Path,
     published_folder: Path | None = None,
 ) -> Written:
-    """Write tables and figures of the available records; nothing without any.
-
-    Parameters
-    ----------
-    folder : path
-        Of all records.
-    tables_folder, figures_folder : path
-    published_folder : Path, optional
-        The paper prints no numbers: not used.
-    """
+    """Write tables and figures of the records in a folder; nothing without any. No printed numbers enter."""
     frames = {study: records.load(study, folder) for study in STUDIES}
     if all(frame.empty for frame in frames.values()):
         return Written([], [])
@@ -92,7 +83,7 @@ def draw(name: str, folder: Path, figures_folder: Path) -> None:
 
 
 def findings(folder: str | Path, published_folder: Path, names: Collection[str]) -> list[Finding]:
-    """Judge some claims and write nothing; printed numbers do not enter."""
+    """Judge some claims and write nothing. No printed numbers enter."""
     return judge({study: records.load(study, folder) for study in (FITS, POINTS)}, names)
 
 

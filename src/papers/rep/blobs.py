@@ -45,11 +45,6 @@ def draw(
     -------
     X [2 n_train_per_class, 2], y : training inputs and labels -1, +1, flips included
     Xs [n_test, 2], ys : test inputs and true labels
-
-    Raises
-    ------
-    ValueError
-        For a share outside [0, 1].
     """
     X, y = _sample(np.random.default_rng([seed, TRAIN]), 2 * n_train_per_class)
     Xs, ys = _sample(np.random.default_rng([seed, TEST]), n_test)

@@ -34,7 +34,7 @@ def lines(
 
     Parameters
     ----------
-    name, flips, split, dataset : see `fits.run_block`
+    name, flips, split, dataset : see `fits.run_split`
     methods : iterable of str
         Of `METHODS`.
     """
@@ -103,17 +103,15 @@ def chosen(tried: Iterable[Mapping[str, Any]]) -> dict[str, tuple[float, float]]
 
     Error rates of equally many wrong labels count as equal. The first of equal rows wins.
     """
-    of_methods: dict[str, list[Mapping[str, Any]]] = {}
-    for line in tried:
-        scored = of_methods.setdefault(line["method"], [])
-        if line["error"] is not None:
-            scored.append(line)
-    missing = [name for name, scored in of_methods.items() if not scored]
+    import pandas as pd
+
+    rows = pd.DataFrame(tried).astype({"error": float, "nll": float})
+    best = rows.assign(error=rows["error"].round(DIGITS)).sort_values(["error", "nll"], kind="stable")
+    best = best.drop_duplicates("method").set_index("method")
+    missing = sorted(best.index[best["error"].isna()])
     if missing:
-        raise ValueError(f"no cross-validated score of {', '.join(sorted(missing))}")
-    best = {name: min(scored, key=_place) for name, scored in of_methods.items()}
-    return {name: (line["value"], line["lengthscale"]) for name, line in best.items()}
-
-
-def _place(line: Mapping[str, Any]) -> tuple[float, float]:
-    return round(line["error"], DIGITS), line["nll"]
+        raise ValueError(f"no cross-validated score of {', '.join(missing)}")
+    best = best.loc[rows["method"].unique()]
+    return dict(
+        zip(best.index, best[["value", "lengthscale"]].itertuples(index=False, name=None), strict=True)
+    )

@@ -7,7 +7,7 @@ all of them are tested as one family and each row is judged by the one that is m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,8 +37,8 @@ UCI = ("heart", "pima", "diabetes", "haberman")
 ORDER = (BLOBS, *UCI, SPAM)
 """Data sets as in tables."""
 NAMES = {"heart": "Heart", "pima": "Pima", "diabetes": "Diabetes", "haberman": "Haberman", SPAM: "Spam"}
-FURTHER = ("ep-damped", "ep-engine")
-BY_ENGINE = ("ep-engine", "rep-engine")
+EP_ENGINE, REP_ENGINE = "ep-engine", "rep-engine"
+FURTHER = ("ep-damped", EP_ENGINE)
 T_TEST = "paired t over splits, Holm"
 
 
@@ -58,46 +58,35 @@ CORRECTED = Protocol("corrected", tuple(f"rep-{reading}" for reading in READINGS
 PROTOCOLS = (DESCRIBED, CORRECTED)
 
 
-class Cell(NamedTuple):
-    """A data set and a share of flipped labels."""
-
-    dataset: str
-    flips: float
-
-    @property
-    def name(self) -> str:
-        name = NAMES.get(self.dataset, "Made-up")
-        return f"{name}, {100 * self.flips:g} % flipped" if self.flips else name
-
-    def lines(self, fits: pd.DataFrame) -> pd.DataFrame:
-        """Select its fits."""
-        return fits[(fits["dataset"] == self.dataset) & (fits["flips"] == self.flips)]
-
-
 def once(fits: pd.DataFrame) -> pd.DataFrame:
     """Select the fits with parameters chosen once for a data set."""
     return fits[fits["chosen_on"] == 0]
 
 
-def cells_of(fits: pd.DataFrame) -> list[Cell]:
-    """Return the cells that were run, in order."""
-    run = {Cell(*pair) for pair in zip(fits["dataset"], fits["flips"], strict=True)}
-    return sorted(run, key=lambda cell: (ORDER.index(cell.dataset), cell.flips))
+def _cells(fits: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the fits of every data set and share of flipped labels, by name, in order."""
+    cells = {}
+    groups = dict(iter(fits.groupby(["dataset", "flips"])))
+    for dataset, flips in sorted(groups, key=lambda cell: (ORDER.index(cell[0]), cell[1])):
+        name = NAMES.get(dataset, "Made-up")
+        cells[f"{name}, {100 * flips:g} % flipped" if flips else name] = groups[dataset, flips]
+    return cells
 
 
 def errors(fits: pd.DataFrame, protocol: Protocol) -> list[Block]:
     """Judge REP4, REP5 or REP6: errors of EP and Power EP minus that of REP; then EP by other iterations."""
-    cells = cells_of(fits)
+    cells = _cells(fits)
     if not cells:
         return [_not_run("test error", "test error", "error")]
     favour = protocol.favouring("reading whose verdict favours each row most")
     blocks = [
-        _compared(fits, cells, f"against EP and Power EP{favour}", (EP, PEP), protocol.rep),
-        _compared(fits, cells, "against damped EP and the engine's EP", FURTHER, protocol.rep),
+        _compared(cells, f"against EP and Power EP{favour}", (EP, PEP), protocol.rep),
+        _compared(cells, "against damped EP and the engine's EP", FURTHER, protocol.rep),
     ]
     if len(protocol.rep) > 1:
-        ep, rep = BY_ENGINE
-        blocks.append(_compared(fits, cells, "EP against REP, both by the engine", (ep,), (rep,)))
+        blocks.append(
+            _compared(cells, "EP against REP, both by the engine", (EP_ENGINE,), (REP_ENGINE,)),
+        )
     return blocks
 
 
@@ -106,20 +95,21 @@ def _not_run(name: str, row: str, unit: str) -> Block:
 
 
 def _compared(
-    fits: pd.DataFrame, cells: Sequence[Cell], name: str, rivals: tuple[str, ...], rep: tuple[str, ...]
+    cells: Mapping[str, pd.DataFrame], name: str, rivals: tuple[str, ...], rep: tuple[str, ...]
 ) -> Block:
     """Compare other methods with REP; adjust p-values over all readings, keep each row's best reading."""
-    of_rows = [[_error_drafts(fits, cell, method, rep) for method in rivals] for cell in cells]
-    lines = iter(tested([draft for row in of_rows for drafts in row for draft in drafts]))
+    by_row = [[_error_drafts(cell, fits, rival, rep) for rival in rivals] for cell, fits in cells.items()]
+    lines = iter(tested([draft for row in by_row for drafts in row for draft in drafts]))
     best: list[Line] = []
-    for row in of_rows:
+    for row in by_row:
         by_rival = [[next(lines) for _ in drafts] for drafts in row]
         readings = max(map(len, by_rival))
         # a method that was not run has one line
         padded = [judged * (readings // len(judged)) for judged in by_rival]
         best += max(zip(*padded, strict=True), key=_favour)
-    remarks = [_not_converged(fits, cell, (*rivals, *rep)) for cell in cells]
-    remarks += [_lengthscales(fits, cell, (*rivals, *rep)) for cell in cells]
+    methods = (*rivals, *rep)
+    remarks = [_not_converged(cell, fits, methods) for cell, fits in cells.items()]
+    remarks += [_lengthscales(cell, fits, methods) for cell, fits in cells.items()]
     return Block(name, T_TEST, tuple(best), "; ".join(filter(None, remarks)))
 
 
@@ -130,11 +120,11 @@ def _favour(lines: Iterable[Line]) -> tuple[list[int], float]:
     return sorted(statuses), -np.inf if np.isnan(effects).any() else min(effects)
 
 
-def _error_drafts(fits: pd.DataFrame, cell: Cell, rival: str, rep: tuple[str, ...]) -> list[Draft]:
+def _error_drafts(cell: str, fits: pd.DataFrame, rival: str, rep: tuple[str, ...]) -> list[Draft]:
     """Return the other method's error minus that of REP, a draft for each reading that was run."""
-    lines, quantity = cell.lines(fits), f"{rival} - REP, test error"
-    scores = lines.pivot(index="split", columns="method", values="error")
-    lengthscales = lines.drop_duplicates("method").set_index("method")["lengthscale"]
+    quantity = f"{rival} - REP, test error"
+    scores = fits.pivot(index="split", columns="method", values="error")
+    lengthscales, first = _chosen_lengthscales(fits), fits.iloc[0]
     drafts = []
     for name in rep:
         if not {rival, name} <= set(scores):
@@ -145,12 +135,12 @@ def _error_drafts(fits: pd.DataFrame, cell: Cell, rival: str, rep: tuple[str, ..
         notes += [f"{counted(lost, 'split')} left out"] if lost else []
         if lengthscales[rival] != lengthscales[name]:
             notes.append(f"lengthscales {lengthscales[rival]:.3g} and {lengthscales[name]:.3g}")
-        drawn = draft(cell.name, quantity, "error", pairs, ERROR_MARGIN, "; ".join(notes))
-        if cell.dataset != BLOBS:  # splits of one data set
-            sizes = float(lines["n_train"].iloc[0]), float(lines["n_test"].iloc[0])
-            drawn = replace(drawn, general=Resampled(pairs, *sizes))
+        drawn = draft(cell, quantity, "error", pairs, ERROR_MARGIN, "; ".join(notes))
+        if first["dataset"] != BLOBS:  # splits of one data set
+            general = Resampled(pairs, float(first["n_train"]), float(first["n_test"]))
+            drawn = replace(drawn, general=general)
         drafts.append(drawn)
-    return drafts or [draft(cell.name, quantity, "error", np.empty(0), ERROR_MARGIN)]
+    return drafts or [draft(cell, quantity, "error", np.empty(0), ERROR_MARGIN)]
 
 
 def draft(
@@ -172,51 +162,53 @@ def draft(
     )
 
 
-def _not_converged(fits: pd.DataFrame, cell: Cell, methods: Iterable[str]) -> str:
+def _not_converged(cell: str, fits: pd.DataFrame, methods: Iterable[str]) -> str:
     """Return text on runs that did not converge, by method; their scores are of the last proper posterior."""
-    lines, counts = cell.lines(fits), []
+    counts = []
     for method in methods:
-        outcomes = lines[lines["method"] == method]["outcome"]
-        missed = int((outcomes != CONVERGED).sum())
+        outcomes = fits["outcome"][fits["method"] == method]
+        missed = (outcomes != CONVERGED).sum()
         counts += [f"{method} {missed} of {len(outcomes)}"] if missed else []
-    return f"{cell.name}: not converged {', '.join(counts)}" if counts else ""
+    return f"{cell}: not converged {', '.join(counts)}" if counts else ""
 
 
-def _lengthscales(fits: pd.DataFrame, cell: Cell, methods: Iterable[str]) -> str:
+def _lengthscales(cell: str, fits: pd.DataFrame, methods: Iterable[str]) -> str:
     """Return text on the chosen lengthscales where they differ: they contribute to a difference of errors."""
-    chosen = cell.lines(fits).drop_duplicates("method").set_index("method")["lengthscale"]
+    chosen = _chosen_lengthscales(fits)
     chosen = chosen[[method for method in methods if method in chosen]]
-    if chosen.nunique() < 2:
-        return ""
-    return f"{cell.name}: lengthscales {', '.join(f'{name} {value:.3g}' for name, value in chosen.items())}"
+    texts = ", ".join(f"{name} {value:.3g}" for name, value in chosen.items())
+    return f"{cell}: lengthscales {texts}" if chosen.nunique() > 1 else ""
+
+
+def _chosen_lengthscales(fits: pd.DataFrame) -> pd.Series:
+    """Return the lengthscale of each method."""
+    return fits.drop_duplicates("method").set_index("method")["lengthscale"]
 
 
 def converges(fits: pd.DataFrame, protocol: Protocol) -> list[Block]:
     """Judge REP3: REP converges in every run and needs fewer sweeps; some runs of EP and Power EP diverge."""
-    cells = cells_of(fits)
+    cells = _cells(fits)
     if not cells:
         return [_not_run("made-up set", "convergence", "share")]
-    counts, drafts, extra_lines = [], [], []
-    for cell in cells:
-        lines = cell.lines(fits)
+    counts, drafts, further = [], [], []
+    for cell, lines in cells.items():
         runs = {name: lines[lines["method"] == name].set_index("split").sort_index() for name in METHODS}
         best = max(protocol.rep, key=lambda name: _convergence(runs[name]))
         counts.append(_always(cell, runs[best], best))
         counts += [_sometimes(cell, runs[name], name) for name in (EP, PEP)]
         drafts += [_fewer(cell, runs[name], runs[best], name) for name in (EP, PEP)]
-        extra_lines += [_for_display(cell, runs[name], name) for name in (*FURTHER, BY_ENGINE[1])]
+        further += [
+            _share(f"{cell}: {name}", runs[name], CONVERGED, SHOWN) for name in (*FURTHER, REP_ENGINE)
+        ]
     test = "counts; sweeps: paired t over sets on which both converged, Holm"
     name = f"made-up set{protocol.favouring('reading that converges most often')}"
-    sweeps = [_undecided(line) for line in tested(drafts)]
+    sweeps = tested(drafts)
+    for k, line in enumerate(sweeps):
+        if line.sample.status == MISSING:  # both methods converged on too few sets
+            sweeps[k] = replace(line, sample=Inference(UNDECIDED), general=Inference(UNDECIDED))
     sets = min(line.n for line in counts)
     first = Block(name, test, (*counts, *sweeps), covered={"sets": sets})
-    return [first, Block("damped EP, and the engine's EP and REP", "counts", tuple(extra_lines))]
-
-
-def _undecided(line: Line) -> Line:
-    """Replace a missing status of a line by undecided: both methods converged on too few sets."""
-    missing = line.sample.status == MISSING
-    return replace(line, sample=Inference(UNDECIDED), general=Inference(UNDECIDED)) if missing else line
+    return [first, Block("damped EP, and the engine's EP and REP", "counts", tuple(further))]
 
 
 def _convergence(runs: pd.DataFrame) -> tuple[float, float]:
@@ -233,11 +225,12 @@ def _share(row: str, runs: pd.DataFrame, outcome: str, status: str, note: str = 
     return Line(row, f"runs {outcome}", "share", hits / n, sample=Inference(status), n=n, note=note)
 
 
-def _always(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
-    row, (diverged, unsettled) = f"{cell.name}: REP converges", _unconverged(runs)
-    if not diverged + unsettled:
-        return _share(row, runs, CONVERGED, YES, method)
-    return _share(row, runs, CONVERGED, NO, f"{method}: {diverged} diverged, {unsettled} unsettled")
+def _always(cell: str, runs: pd.DataFrame, method: str) -> Line:
+    """Return a line: yes if all runs of REP converged."""
+    diverged, unsettled = _unconverged(runs)
+    status = NO if diverged + unsettled else YES
+    note = f"{method}: {diverged} diverged, {unsettled} unsettled" if status == NO else method
+    return _share(f"{cell}: REP converges", runs, CONVERGED, status, note)
 
 
 def _unconverged(runs: pd.DataFrame) -> tuple[int, int]:
@@ -246,22 +239,19 @@ def _unconverged(runs: pd.DataFrame) -> tuple[int, int]:
     return diverged, int((runs["outcome"] != CONVERGED).sum()) - diverged
 
 
-def _sometimes(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
+def _sometimes(cell: str, runs: pd.DataFrame, method: str) -> Line:
     """Return a line: yes if a run diverged, no if divergence is shown to be rarer than a limit."""
     diverged, unsettled = _unconverged(runs)
     rare = len(runs) and share_interval(unsettled, len(runs))[1] < SOMETIMES
     status = YES if diverged else (NO if rare else UNDECIDED)
     note = f"{diverged} diverged, {unsettled} unsettled"
-    return _share(f"{cell.name}: {method} sometimes diverges", runs, DIVERGED, status, note)
+    return _share(f"{cell}: {method} sometimes diverges", runs, DIVERGED, status, note)
 
 
-def _for_display(cell: Cell, runs: pd.DataFrame, method: str) -> Line:
-    return _share(f"{cell.name}: {method}", runs, CONVERGED, SHOWN)
-
-
-def _fewer(cell: Cell, rival: pd.DataFrame, rep: pd.DataFrame, method: str) -> Draft:
+def _fewer(cell: str, rival: pd.DataFrame, rep: pd.DataFrame, method: str) -> Draft:
+    """Return a draft: the other method's sweeps minus REP's, where both converged."""
     both = (rival["outcome"] == CONVERGED) & (rep["outcome"] == CONVERGED)
     difference = (rival["sweeps"] - rep["sweeps"])[both].to_numpy(float)
     note = f"{int(both.sum())} of {len(both)} sets where both converged"
-    row = f"{cell.name}: fewer sweeps than {method}"
+    row = f"{cell}: fewer sweeps than {method}"
     return draft(row, f"{method} - REP, sweeps", "sweeps", difference, SWEEPS_MARGIN, note)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,14 +37,6 @@ log variances; ``wrong_sign``: share of training points whose means differ in si
 row is the expected ``mean_error`` of an exact method."""
 
 
-class Truth(NamedTuple):
-    """Moments of the latents at the training points by the sampler, and its effort."""
-
-    latents: Moments
-    chains: int
-    iterations: int
-
-
 def study(
     flips: float, split: int, chosen: dict[str, tuple[float, float]], effort: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
@@ -61,30 +53,30 @@ def study(
         ``chains`` and ``iterations`` of the sampler, after an eighth of these to warm up.
     """
     lengthscale = chosen["ep"][1]
-    truth = sampled(flips, split, lengthscale, effort["chains"], effort["iterations"])
     for method, (value, _) in chosen.items():
-        yield line_of(truth, flips, split, lengthscale, method, value)
+        yield line_of(flips, split, lengthscale, method, value, effort["chains"], effort["iterations"])
 
 
 def line_of(
-    truth: Truth, flips: float, split: int, lengthscale: float, method: str, value: float
+    flips: float, split: int, lengthscale: float, method: str, value: float, chains: int, iterations: int
 ) -> dict[str, Any]:
     """Compare one method with draws of the exact posterior."""
+    truth = sampled(flips, split, lengthscale, chains, iterations)
     X, _, y, _ = fits.parts_of(fits.BLOBS, split, flips)
     problem, began = Problem(fits.prior_of(X, lengthscale), NoisyStep(flips), y), time.process_time()
     errors: dict[str, float | None] = dict.fromkeys(ERRORS)
     try:
         end = METHODS[method].run(problem, value)
-        outcome, errors = end.outcome, _errors(end.state.marginals, truth.latents)
+        outcome, errors = end.outcome, _errors(end.state.marginals, truth)
     except NotPositiveDefinite:
         outcome = fits.FAILED
-    where = {"flips": flips, "split": split, "lengthscale": lengthscale, "n_train": len(y)}
-    line = {**where, "method": method, "value": value, "outcome": outcome}
+    line: dict[str, Any] = {"flips": flips, "split": split, "lengthscale": lengthscale, "n_train": len(y)}
+    line |= {"method": method, "value": value, "outcome": outcome, "chains": chains, "iterations": iterations}
     return {**line, **errors, **_quality(truth), "seconds": time.process_time() - began}
 
 
 @lru_cache(maxsize=2)
-def sampled(flips: float, split: int, lengthscale: float, chains: int, iterations: int) -> Truth:
+def sampled(flips: float, split: int, lengthscale: float, chains: int, iterations: int) -> Moments:
     """Draw from the exact posterior; the draws depend only on the arguments."""
     X, _, y, _ = fits.parts_of(fits.BLOBS, split, flips)
     likelihood = NoisyStep(flips)
@@ -92,8 +84,7 @@ def sampled(flips: float, split: int, lengthscale: float, chains: int, iteration
     sites = infer(fits.prior_of(X, lengthscale), likelihood, y, EP, ENGINE).sites
     reference = Reference.build(target, target.merge(sites), FRACTION)
     length = Length(chains, iterations // 8, iterations)
-    draws = sample(reference, np.random.default_rng([split, 3]), length)
-    return Truth(draws.latents, chains, iterations)
+    return sample(reference, np.random.default_rng([split, 3]), length).latents
 
 
 def _errors(marginals: Marginals, exact: Moments) -> dict[str, float | None]:
@@ -106,12 +97,9 @@ def _errors(marginals: Marginals, exact: Moments) -> dict[str, float | None]:
     }
 
 
-def _quality(truth: Truth) -> dict[str, Any]:
-    latents = truth.latents
+def _quality(exact: Moments) -> dict[str, float]:
     return {
-        "chains": truth.chains,
-        "iterations": truth.iterations,
-        "r_hat_max": float(latents.r_hat.max()),
-        "bulk_size_min": float(latents.bulk_size.min()),
-        "monte_carlo_error": float(np.sqrt(np.mean(latents.se_mean**2 / latents.variance))),
+        "r_hat_max": float(exact.r_hat.max()),
+        "bulk_size_min": float(exact.bulk_size.min()),
+        "monte_carlo_error": float(np.sqrt(np.mean(exact.se_mean**2 / exact.variance))),
     }

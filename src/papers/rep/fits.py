@@ -8,7 +8,7 @@ and counted (`papers.rep.methods`).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,7 +65,7 @@ def parts_of(name: str, split: int, flips: float, dataset: Dataset | None = None
     if name == BLOBS:
         X, y, Xs, ys = blobs.draw(split, flips=flips)
         return X, Xs, y, ys
-    assert dataset is not None, f"{name} is not made up: its data have to be given"
+    assert dataset is not None
     X, Xs, y, ys = relaxed.parts(dataset, split, flips)
     return *relaxed.standardised(X, Xs), y, ys
 
@@ -105,14 +105,14 @@ def score(
     }
 
 
-def run_block(
+def run_split(
     name: str,
     flips: float,
-    splits: Iterable[int],
+    split: int,
     chosen: dict[str, tuple[float, float]],
     dataset: Dataset | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the records of all methods on a block of splits.
+    """Yield the records of all methods on a split.
 
     Parameters
     ----------
@@ -120,17 +120,16 @@ def run_block(
         One of ``datasets()``.
     flips : float
         Share of flipped labels.
-    splits : iterable of int
+    split : int
     chosen : dict
         Method -> (value of its parameter, lengthscale), as `choice.chosen` has it.
     dataset : Dataset, optional
         The data; the made-up set is drawn.
     """
-    for split in splits:
-        data = parts_of(name, split, flips, dataset)
-        for method, (value, lengthscale) in chosen.items():
-            fit = run_cell(data, method, value, lengthscale, epsilon_of(name, flips), max_sweeps_of(name))
-            yield {"dataset": name, "flips": flips, "split": int(split), **fit}
+    data = parts_of(name, split, flips, dataset)
+    for method, (value, lengthscale) in chosen.items():
+        fit = run_cell(data, method, value, lengthscale, epsilon_of(name, flips), max_sweeps_of(name))
+        yield {"dataset": name, "flips": flips, "split": split, **fit}
 
 
 def run_cell(

@@ -119,20 +119,8 @@ def _settled(end: Inference[DenseState] | rep.Relaxed[DenseState]) -> Outcome:
     return Outcome(end.state, outcome, end.status.sweeps, np.empty(0), reason)
 
 
-def _ep_by_engine(problem: Problem, _: float) -> Outcome:
-    return _settled(infer(problem.prior, problem.likelihood, problem.y, EP, ENGINE))
-
-
-def _rep_by_engine(problem: Problem, c: float) -> Outcome:
-    return _settled(rep.infer(problem.prior, problem.likelihood, problem.y, Relaxation(c), ENGINE))
-
-
 def _rep(reading: str, problem: Problem, c: float) -> Outcome:
     return relaxed(problem, Relaxation(c, reading))
-
-
-def _rep_as_described(problem: Problem, c: float) -> Outcome:
-    return relaxed(problem, Relaxation(c, PRINTED, printed_step=True), problem.max_sweeps)
 
 
 READINGS = {
@@ -143,7 +131,10 @@ READINGS = {
 METHODS = {
     "ep": Method("EP, sequential, without rescue", lambda problem, _: swept(problem, EP)),
     "ep-damped": Method("the same with step 1/2", lambda problem, _: swept(problem, EP, DAMPING)),
-    "ep-engine": Method("EP by this package's engine", _ep_by_engine),
+    "ep-engine": Method(
+        "EP by this package's engine",
+        lambda problem, _: _settled(infer(problem.prior, problem.likelihood, problem.y, EP, ENGINE)),
+    ),
     "pep": Method(
         "Power EP, sequential, without rescue", lambda problem, u: swept(problem, power_rule(u)), "u", POWERS
     ),
@@ -152,8 +143,18 @@ METHODS = {
         for reading, about in READINGS.items()
     },
     "rep-as-described": Method(
-        "REP, eq. 36 and step (e) as printed", _rep_as_described, "c", PENALTIES[PRINTED][1:]
+        "REP, eq. 36 and step (e) as printed",
+        lambda problem, c: relaxed(problem, Relaxation(c, PRINTED, printed_step=True), problem.max_sweeps),
+        "c",
+        PENALTIES[PRINTED][1:],
     ),
-    "rep-engine": Method("REP (normalised) by the engine", _rep_by_engine, "c", PENALTIES[NORMALISED]),
+    "rep-engine": Method(
+        "REP (normalised) by the engine",
+        lambda problem, c: _settled(
+            rep.infer(problem.prior, problem.likelihood, problem.y, Relaxation(c), ENGINE)
+        ),
+        "c",
+        PENALTIES[NORMALISED],
+    ),
 }
 """Methods by name."""

@@ -19,11 +19,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.rep.methods import METHODS, READINGS, Outcome, Problem, swept
+from papers.rep.methods import METHODS, READINGS, Problem, swept
 from tilted.exact import weights as exact
 from tilted.gaussian import Sites
 from tilted.inference.ep import tilted_rule
@@ -79,13 +80,10 @@ def printed_power_rule(u: float) -> Rule:
     return Rule(update)
 
 
-def candidates() -> Iterator[tuple[str, float]]:
-    """Yield every method with every value of its parameter: power, or penalty."""
-    yield "ep", 1.0
-    for method in ("pep", PRINTED_PEP):
-        yield from ((method, power) for power in POWERS)
-    for method in (*(f"rep-{reading}" for reading in READINGS), "rep-as-described"):
-        yield from ((method, penalty) for penalty in PENALTIES)
+def candidates() -> list[tuple[str, float]]:
+    """Return every method with every value of its parameter: power, or penalty."""
+    relaxed = (*(f"rep-{reading}" for reading in READINGS), "rep-as-described")
+    return [("ep", 1.0), *product(("pep", PRINTED_PEP), POWERS), *product(relaxed, PENALTIES)]
 
 
 def study(numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
@@ -109,7 +107,11 @@ def line_of(number: int, method: str, value: float, epsilon: float = EPS) -> dic
     mean, covariance = truth.mean, truth.covariance
     if method != EXACT:
         posterior, began = Dense.build(Linear().matrix(X)), time.process_time()
-        end = _run(method, Problem(posterior, likelihood, y, MAX_SWEEPS, TOLERANCE), value)
+        problem = Problem(posterior, likelihood, y, MAX_SWEEPS, TOLERANCE)
+        if method == PRINTED_PEP:
+            end = swept(problem, printed_power_rule(value))
+        else:
+            end = METHODS[method].run(problem, value)
         mean, covariance = weights(X, end.state.sites)
         outcome, sweeps, seconds = end.outcome, end.sweeps, time.process_time() - began
     line = {"set": int(number), "method": method, "value": value, "outcome": outcome, "sweeps": sweeps}
@@ -124,11 +126,3 @@ def line_of(number: int, method: str, value: float, epsilon: float = EPS) -> dic
 def _exact(number: int, epsilon: float) -> exact.Weights:
     X, y = points(None if number < 0 else number)
     return exact.sectors(X, y, NoisyStep(epsilon))
-
-
-def _run(method: str, problem: Problem, value: float) -> Outcome:
-    return (
-        swept(problem, printed_power_rule(value))
-        if method == PRINTED_PEP
-        else METHODS[method].run(problem, value)
-    )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.core.study import Kind, Row
+    from papers.core.study import Kind, Row, Source
     from papers.data import Dataset
 
     Pairs = Iterator[tuple[Study, Row]]
@@ -39,16 +39,13 @@ ERROR, NLL = Float(8, tolerance=one_test_point, share=True), Float(8, tolerance=
 """Scores of a fit are compared to one test point and a thousandth of a nat."""
 
 
+def _outcome_rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
+    yield ~frame["outcome"].isin((*OUTCOMES, FAILED)), "unknown outcome"
+
+
 def _fit_rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
-    failed = frame["outcome"] == FAILED
-    return (
-        (~frame["outcome"].isin((*OUTCOMES, FAILED)), "unknown outcome"),
-        (frame["error"].isna() != failed, "scores do not agree with the outcome"),
-    )
-
-
-def _point_rules(frame: pd.DataFrame) -> Iterable[tuple[pd.Series, str]]:
-    return ((~frame["outcome"].isin(OUTCOMES), "unknown outcome"),)
+    yield from _outcome_rules(frame)
+    yield frame["error"].isna() != (frame["outcome"] == FAILED), "scores do not agree with the outcome"
 
 
 def _end(row: Row) -> Kind:
@@ -63,6 +60,80 @@ CHAOTIC = {"ep-engine": 50, "rep-engine": 50, "rep-as-described": 1}
 def _end_of_fit(row: Row) -> Kind:
     """Return the kind of a fit: those of `CHAOTIC` methods too depend on rounding."""
     return "chaotic" if row["sweeps"] > CHAOTIC.get(row["method"], row["sweeps"]) else _end(row)
+
+
+def rows_of_fit(record: Mapping[str, Any]) -> Pairs:
+    """Yield the row of a fit, and on the made-up set its curve."""
+    yield FITS, record
+    if record["dataset"] == BLOBS:
+        for sweep, change in enumerate(record["changes"], start=1):
+            yield CURVES, {**record, "sweep": sweep, "change": change}
+
+
+# Rows are repeated at the recorded lengthscale and value; the exact posterior is sampled again.
+
+ROUNDING = 1e-4
+"""Largest relative difference between a lengthscale of the grid and its rounded value in a file."""
+
+
+def _repeat_fits(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat fits with their recorded parameters."""
+    for row in rows.to_dict("records"):
+        dataset, flips, split, method, value, lengthscale = (row[name] for name in TRIED)
+        split_data = fits.parts_of(dataset, split, flips, _data(dataset, source.mirror))
+        lengthscale = _unrounded(lengthscale, split_data[0].shape[1])
+        epsilon, most = fits.epsilon_of(dataset, flips), fits.max_sweeps_of(dataset)
+        fit = fits.run_cell(split_data, method, value, lengthscale, epsilon, most)
+        yield from rows_of_fit({**{name: row[name] for name in FIT}, **fit})
+
+
+def _repeat_choices(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat the cross-validated scores of methods at one lengthscale and value."""
+    for row in rows.to_dict("records"):
+        dataset, flips, split = (row[name] for name in TRIED[:3])
+        X, _, y, _ = fits.parts_of(dataset, split, flips, _data(dataset, source.mirror))
+        pair, lengthscale = (row["method"], row["value"]), _unrounded(row["lengthscale"], X.shape[1])
+        scores = choice.cross_validated(X, y, split, lengthscale, fits.epsilon_of(dataset, flips), [pair])
+        yield CHOICES, {**row, **scores[pair]}
+
+
+def _repeat_points(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat methods on sets of five points; rows with an error rate are of `EPSILONS`."""
+    for row in rows.to_dict("records"):
+        epsilon = row.get("epsilon", points.EPS)
+        repeated = points.line_of(row["set"], row["method"], row["value"], epsilon)
+        yield EPSILONS if "epsilon" in row else POINTS, {**row, **repeated}
+
+
+def _repeat_exact(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat methods against the exact posterior, sampled (a minute) once for each training set."""
+    for row in rows.to_dict("records"):
+        settings = (row[name] for name in ("method", "value", "chains", "iterations"))
+        lengthscale = _unrounded(row["lengthscale"], 2)
+        yield EXACT, {**row, **exact.line_of(row["flips"], row["split"], lengthscale, *settings)}
+
+
+def _repeat_boundary(rows: pd.DataFrame, source: Source) -> Pairs:
+    """Repeat the probabilities at places of a picture; each inference runs once for all its places."""
+    picture = ["flips", "split", "method", "value", "lengthscale"]
+    for (flips, split, method, value, lengthscale), of_picture in rows.groupby(picture, dropna=False):
+        settings = (None, None) if method == boundary.BAYES else (value, _unrounded(lengthscale, 2))
+        places = of_picture[["x", "y"]].to_numpy()
+        drawn = boundary.picture_of(places, flips, split, method, *settings)
+        for row, probability in zip(of_picture.to_dict("records"), drawn.probability, strict=True):
+            end = {"outcome": drawn.outcome, "sweeps": drawn.sweeps, "probability": probability}
+            yield BOUNDARY, {**row, **end}
+
+
+@lru_cache(maxsize=4)
+def _data(name: str, mirror: str | None) -> Dataset | None:
+    return None if name == fits.BLOBS else relaxed.load(name, mirror=mirror)
+
+
+def _unrounded(lengthscale: float, n_features: int) -> float:
+    """Return the lengthscale of the grid of choices that a file holds with fewer digits."""
+    nearest = min(choice.lengthscales(n_features), key=lambda tried: abs(tried - lengthscale))
+    return nearest if abs(nearest - lengthscale) <= ROUNDING * nearest else lengthscale
 
 
 FITS = Study(
@@ -92,7 +163,7 @@ FITS = Study(
     checks=_fit_rules,
     kind=_end_of_fit,
     together=FIT[:-1],
-    repeat=lambda rows, source: _repeat_fits(rows, source.mirror),
+    repeat=_repeat_fits,
 )
 CURVES = Study(
     "rep/curves.csv.gz",
@@ -103,7 +174,7 @@ CURVES = Study(
     group=("dataset", "flips", "method"),
     kind=lambda row: "chaotic" if row["sweep"] > CHAOTIC.get(row["method"], row["sweep"]) else "exact",
 )
-CHOICES: Study = Study(
+CHOICES = Study(
     "rep/choices.csv.gz",
     {
         **{name: FITS.columns[name] for name in TRIED},
@@ -117,9 +188,9 @@ CHOICES: Study = Study(
     order=TRIED,
     group=("dataset", "flips", "method"),
     kind=lambda row: "chaotic" if row["method"] in CHAOTIC else "exact",
-    repeat=lambda rows, source: _repeat_choices(rows, source.mirror),
+    repeat=_repeat_choices,
 )
-POINTS: Study = Study(
+POINTS = Study(
     "rep/points.csv.gz",
     {
         "set": Integer(signed=True),
@@ -133,23 +204,23 @@ POINTS: Study = Study(
     key=("set", "method", "value"),
     order=("set", "method", "value"),
     group=("method",),
-    checks=_point_rules,
+    checks=_outcome_rules,
     kind=_end,
     together=("set",),
-    repeat=lambda rows, source: _repeat_points(POINTS, rows),
+    repeat=_repeat_points,
 )
-EPSILONS: Study = Study(
+EPSILONS = Study(
     "rep/epsilons.csv.gz",
     {"epsilon": Float(EXACTLY), **POINTS.columns},
     key=("epsilon", *POINTS.key),
     order=("epsilon", *POINTS.order),
     group=("epsilon",),
-    checks=_point_rules,
+    checks=_outcome_rules,
     kind=_end,
     together=("epsilon",),
-    repeat=lambda rows, source: _repeat_points(EPSILONS, rows),
+    repeat=_repeat_points,
 )
-EXACT: Study = Study(
+EXACT = Study(
     "rep/exact.csv.gz",
     {
         "flips": Float(EXACTLY),
@@ -171,9 +242,9 @@ EXACT: Study = Study(
     kind="chaotic",  # the truth is sampled by Markov chains
     together=("flips", "split"),
     seconds=60.0,
-    repeat=lambda rows, source: _repeat_exact(rows),
+    repeat=_repeat_exact,
 )
-BOUNDARY: Study = Study(
+BOUNDARY = Study(
     "rep/boundary.csv.gz",
     {
         "flips": Float(EXACTLY),
@@ -192,88 +263,9 @@ BOUNDARY: Study = Study(
     group=("flips", "method"),
     kind=_end,
     seconds=0.01,
-    repeat=lambda rows, source: _repeat_boundary(rows),
+    repeat=_repeat_boundary,
 )
 STUDIES = (FITS, CURVES, CHOICES, POINTS, EPSILONS, EXACT, BOUNDARY)
-
-
-def rows_of_fit(record: Mapping[str, Any]) -> Pairs:
-    """Yield the row of a fit, and on the made-up set its curve."""
-    yield FITS, record
-    if record["dataset"] == BLOBS:
-        for sweep, change in enumerate(record["changes"], start=1):
-            yield CURVES, {**record, "sweep": sweep, "change": change}
-
-
-# Rows are repeated at the recorded lengthscale and value; the exact posterior is sampled again.
-
-ROUNDING = 1e-4
-"""Largest relative difference between a lengthscale of the grid and its rounded value in a file."""
-
-
-def _repeat_fits(rows: pd.DataFrame, mirror: str | None) -> Pairs:
-    """Repeat fits with their recorded parameters."""
-    for row in rows.to_dict("records"):
-        record = _fit(**{name: row[name] for name in TRIED}, mirror=mirror)
-        yield from rows_of_fit({**{name: row[name] for name in FIT}, **record})
-
-
-def _fit(
-    dataset: str, flips: float, split: int, method: str, value: float, lengthscale: float, mirror: str | None
-) -> dict[str, Any]:
-    split_data = fits.parts_of(dataset, split, flips, _data(dataset, mirror))
-    lengthscale = _unrounded(lengthscale, split_data[0].shape[1])
-    epsilon, most = fits.epsilon_of(dataset, flips), fits.max_sweeps_of(dataset)
-    return fits.run_cell(split_data, method, value, lengthscale, epsilon, most)
-
-
-def _repeat_choices(rows: pd.DataFrame, mirror: str | None) -> Pairs:
-    """Repeat the cross-validated scores of methods at one lengthscale and value."""
-    for row in rows.to_dict("records"):
-        dataset, flips, split = (row[name] for name in TRIED[:3])
-        X, _, y, _ = fits.parts_of(dataset, split, flips, _data(dataset, mirror))
-        pair, lengthscale = (row["method"], row["value"]), _unrounded(row["lengthscale"], X.shape[1])
-        scores = choice.cross_validated(X, y, split, lengthscale, fits.epsilon_of(dataset, flips), [pair])
-        yield CHOICES, {**row, **scores[pair]}
-
-
-def _repeat_points(study: Study, rows: pd.DataFrame) -> Pairs:
-    """Repeat methods on sets of five points, or at other error rates."""
-    for row in rows.to_dict("records"):
-        epsilon = row.get("epsilon", points.EPS)
-        yield study, {**row, **points.line_of(row["set"], row["method"], row["value"], epsilon)}
-
-
-def _repeat_exact(rows: pd.DataFrame) -> Pairs:
-    """Repeat methods against the exact posterior, sampled (a minute) once for each training set."""
-    for row in rows.to_dict("records"):
-        where = row["flips"], row["split"], _unrounded(row["lengthscale"], 2)
-        truth = exact.sampled(*where, row["chains"], row["iterations"])
-        yield EXACT, {**row, **exact.line_of(truth, *where, row["method"], row["value"])}
-
-
-def _repeat_boundary(rows: pd.DataFrame) -> Pairs:
-    """Repeat the probabilities at places of a picture; each inference runs once for all its places."""
-    picture = ["flips", "split", "method", "value", "lengthscale"]
-    for (flips, split, method, value, lengthscale), of_picture in rows.groupby(picture, dropna=False):
-        settings = (None, None) if method == boundary.BAYES else (value, _unrounded(lengthscale, 2))
-        places = of_picture[["x", "y"]].to_numpy()
-        drawn = boundary.picture_of(places, flips, split, method, *settings)
-        for row, probability in zip(of_picture.to_dict("records"), drawn.probability, strict=True):
-            end = {"outcome": drawn.outcome, "sweeps": drawn.sweeps, "probability": probability}
-            yield BOUNDARY, {**row, **end}
-
-
-@lru_cache(maxsize=4)
-def _data(name: str, mirror: str | None) -> Dataset | None:
-    return None if name == fits.BLOBS else relaxed.load(name, mirror=mirror)
-
-
-def _unrounded(lengthscale: float, n_features: int) -> float:
-    """Return the lengthscale of the grid of choices that a file holds with fewer digits."""
-    nearest = min(choice.lengthscales(n_features), key=lambda tried: abs(tried - lengthscale))
-    return nearest if abs(nearest - lengthscale) <= ROUNDING * nearest else lengthscale
-
 
 ROWS_OF = {
     "fits/rep/fits": rows_of_fit,

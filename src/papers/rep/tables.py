@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.core import render
 from papers.core.grid import grid, items
-from papers.core.render import Column, text
+from papers.core.render import Column, markdown, text
 from papers.core.store import write_csv, write_text
 from papers.rep.claims import EP, NAMES, ORDER, once
 from papers.rep.fits import FAILED
@@ -47,8 +46,9 @@ LENGTHSCALE_LEGEND = """\
 Errors by three-fold cross-validation on the training part of split 0, whence every method has its
 lengthscale: at its own, and at EP's (each with its best parameter there). How much of a difference between
 test errors is that choice; the folds are few, and one label more or less is no difference."""
-
-
+POINTS_LEGEND = """\
+Mean squared errors of the posterior mean and covariance of the weights on {} random sets (geometric
+means) and on the base set."""
 POINTS_HEADER = ("Method", "c or u", "Conv.", "Div.", "Uns.", "Mean", "Cov.", "Base: mean", "cov.", "outcome")
 RATES_HEADER = ("ε", "Method", "Nearer at", "Best c or u", "Mean / EP's", "Cov. / EP's", "Outcome")
 RATES = f"""\
@@ -62,21 +62,10 @@ variances; percent of the means with the wrong sign; what the mean's error would
 nearly every run converges."""
 
 
-def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path, provenance: list[str]) -> list[Path]:
-    """Write `FILES`.
-
-    Parameters
-    ----------
-    frames : mapping
-        Study -> its rows.
-    folder : path
-    provenance : list of str
-        Last lines of the page.
-    """
-    return [
-        write_csv(Path(folder, FILES[0]), summary(frames[FITS])),
-        write_text(Path(folder, FILES[1]), markdown(frames, provenance)),
-    ]
+def write(frames: Mapping[Study, pd.DataFrame], folder: str | Path, provenance: list[str]) -> None:
+    """Write `FILES`; the last lines of the page are about the ``provenance`` of the rows."""
+    write_csv(Path(folder, FILES[0]), summary(frames[FITS]))
+    write_text(Path(folder, FILES[1]), page(frames, provenance))
 
 
 def summary(fits: pd.DataFrame) -> pd.DataFrame:
@@ -134,49 +123,27 @@ ERRORS_COLUMNS = (
 )
 
 
-def markdown(frames: Mapping[Study, pd.DataFrame], provenance: list[str]) -> str:
-    """Return the page of all tables, legible as plain text."""
+def page(frames: Mapping[Study, pd.DataFrame], provenance: list[str]) -> str:
+    """Return the page of all tables for which there are rows, legible as plain text."""
     about = [f"`{name}`: {method.about}" for name, method in METHODS.items()]
-    page = [f"# {TITLE}", "", *INTRODUCTION.splitlines(), "", *items(about), ""]
-    fits = frames[FITS]
-    for title, lines in (
-        ("Test errors", _errors(fits)),
+    lines = [f"# {TITLE}", "", *INTRODUCTION.splitlines(), "", *items(about), ""]
+    fits, points, exact = (frames[study] for study in (FITS, POINTS, EXACT))
+    # "None." stands in the committed page by mistake; it goes when the page changes for another reason
+    test_errors = [*LEGEND.splitlines(), "", "None.", *markdown(ERRORS_COLUMNS, summary(fits).itertuples())]
+    beside_exact = [*EXACT_LEGEND.splitlines(), "", *markdown(EXACT_COLUMNS, exact.itertuples())]
+    for title, section in (
+        ("Test errors", test_errors if len(fits) else []),
         ("All methods at EP's lengthscale", _at_ep_lengthscale(frames[CHOICES], once(fits))),
-        ("Five points", _points(frames[POINTS])),
-        ("Five points at other error rates", _rates(frames[POINTS], frames[EPSILONS])),
-        ("Beside the exact posterior", _exact(frames[EXACT])),
+        ("Five points", _points(points) if len(points) else []),
+        ("Five points at other error rates", _rates(points, frames[EPSILONS])),
+        ("Beside the exact posterior", beside_exact if len(exact) else []),
         ("Parameters chosen once, or on every split", _own(fits)),
-        ("Failures", [] if fits.empty else items(_failures(fits))),
+        ("Failures", items(_failures(fits)) if len(fits) else []),
         ("Provenance", provenance),
     ):
-        if lines:
-            page += [f"## {title}", "", *lines, ""]
-    return "\n".join(page).rstrip() + "\n"
-
-
-def _errors(fits: pd.DataFrame) -> list[str]:
-    if fits.empty:
-        return []
-    loud = [f"**{line}**" for line in chosen_twice(fits)]
-    return [
-        *LEGEND.splitlines(),
-        "",
-        *items(loud),
-        *[""] * bool(loud),
-        *render.markdown(ERRORS_COLUMNS, summary(fits).itertuples()),
-    ]
-
-
-def chosen_twice(fits: pd.DataFrame) -> list[str]:
-    """Return text on rows fitted with several parameters, as after a repeated cross-validation."""
-    groups = once(fits).groupby(CELL)[["value", "lengthscale"]]
-    pairs = groups.agg(lambda choices: sorted(set(choices)))
-    return [
-        f"NOT CHOSEN ONCE: {name(dataset, flips)}, {method}: parameters {choices.value}, lengthscales "
-        f"{choices.lengthscale}; all splits are to be fitted again"
-        for (dataset, flips, method), choices in pairs.iterrows()
-        if max(len(choices.value), len(choices.lengthscale)) > 1
-    ]
+        if section:
+            lines += [f"## {title}", "", *section, ""]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _at_ep_lengthscale(choices: pd.DataFrame, fits: pd.DataFrame) -> list[str]:
@@ -205,21 +172,15 @@ def _best_error(tried: pd.DataFrame, lengthscale: float) -> str:
 
 def _points(table: pd.DataFrame) -> list[str]:
     """Return outcomes and mean log errors of the random sets, and errors of the base set, by parameter."""
-    if table.empty:
-        return []
     rows = []
     for (method, value), lines in table[table["method"] != TRUTH].groupby(["method", "value"], sort=False):
-        drawn, base = lines[lines["set"] >= 0], lines[lines["set"] < 0]
-        counts = [f"{int((drawn['outcome'] == end).sum())}" for end in (CONVERGED, DIVERGED, UNSETTLED)]
+        drawn, base = lines[lines["set"] != BASE_SET], lines[lines["set"] == BASE_SET]
+        counts = [f"{(drawn['outcome'] == end).sum()}" for end in (CONVERGED, DIVERGED, UNSETTLED)]
         means = [np.exp(np.log(sets[error]).mean()) for sets in (drawn, base) for error in ERRORS]
         ended = ", ".join(base["outcome"])
         rows.append((method, f"{value:g}", *counts, *(f"{mean:.2e}" for mean in means), ended))
-    n = table[table["set"] >= 0]["set"].nunique()
-    intro = (
-        f"Mean squared errors of the posterior mean and covariance of the weights on {n} random sets "
-        "(geometric means) and on the base set."
-    )
-    return [*_wrapped(intro), "", *grid(POINTS_HEADER, "lrrrrrrrrl", rows)]
+    legend = POINTS_LEGEND.format(table["set"][table["set"] != BASE_SET].nunique())
+    return [*legend.splitlines(), "", *grid(POINTS_HEADER, "lrrrrrrrrl", rows)]
 
 
 def _rates(of_sets: pd.DataFrame, at_epsilons: pd.DataFrame) -> list[str]:
@@ -254,16 +215,6 @@ EXACT_COLUMNS = (
     Column("M. C.", "monte_carlo_error", ".3f"),
     Column("R-hat", "r_hat_max", ".3f"),
 )
-
-
-def _exact(table: pd.DataFrame) -> list[str]:
-    if table.empty:
-        return []
-    return [*EXACT_LEGEND.splitlines(), "", *render.markdown(EXACT_COLUMNS, table.itertuples())]
-
-
-def _wrapped(text: str) -> list[str]:
-    return [line.removeprefix("- ").strip() for line in items([text])]
 
 
 def _own(fits: pd.DataFrame) -> list[str]:

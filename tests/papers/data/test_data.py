@@ -202,38 +202,3 @@ def test_duplicates_stay_in_one_fold():
     for fold in range(10):
         part = data.split(dataset, "stratified-ten-folds", 0, fold, standardise=False)
         assert not set(part.X_train[:, 0]) & set(part.X_test[:, 0])
-
-
-def test_thinned_events_share_every_event_out():
-    coal = data.load("coal", "corrected")
-    part = data.split(coal, "thinned-events", 4, standardise=False)
-    np.testing.assert_array_equal(part.y_train + part.y_test, coal.y)
-    assert 60 < part.y_train.sum() < 130
-    assert not np.array_equal(part.y_train, data.split(coal, "thinned-events", 5).y_train)
-
-
-def test_features_are_standardised_on_training_rows_only():
-    part = data.split(numbered(), "ten-folds", 0, 0)
-    np.testing.assert_allclose(part.X_train.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(part.X_train.std(axis=0), [1.0, 0.0], atol=1e-12)
-    assert np.all(part.X_test[:, 1] == 0)  # a constant column is centred, not divided by zero
-    raw = data.split(numbered(), "ten-folds", 0, 0, standardise=False)
-    centre, scale = raw.X_train[:, 0].mean(), raw.X_train[:, 0].std()
-    np.testing.assert_allclose(part.X_test[:, 0], (raw.X_test[:, 0] - centre) / scale)
-
-
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        (("nonesuch", 0, 0), "unknown split"),
-        (("ten-folds", -1, 0), "seed"),
-        (("ten-folds", 0.5, 0), "seed"),
-        (("ten-folds", 0, 10), "fold must be 0 to 9"),
-        (("half-of-years", 0, 0), "does not apply"),
-    ],
-)
-def test_bad_splits_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        data.split(numbered(), *arguments)
-    with pytest.raises(ValueError, match="does not apply"):
-        data.split(data.load("coal"), "ten-folds", 0, 0)

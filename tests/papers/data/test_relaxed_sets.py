@@ -163,8 +163,6 @@ def test_flips_grow_from_each_other_and_differ_between_splits():
     for small, large, elsewhere in zip(few, many, other, strict=True):
         assert set(small) < set(large) != set(elsewhere)
     assert abs(np.mean(many[1]) / 4325 - 0.5) < 4 / np.sqrt(12 * len(many[1]))
-    with pytest.raises(ValueError, match=r"must be in \[0, 1\], got 1.5"):
-        relaxed.parts(dataset, 0, 1.5)
 
 
 def test_standardised_as_the_other_papers_inputs_are():
@@ -182,11 +180,6 @@ def test_what_is_not_there_is_refused(edited, home, mirror):
     assert tuple(relaxed.names()) == NAMES
     with pytest.raises(data.DataError, match="unknown relaxed set 'sonar'; known: heart, pima"):
         relaxed.load("sonar", home)
-    with pytest.raises(ValueError, match="no splits of 'sonar'; known: heart, pima"):
-        relaxed.rows_of_split("sonar", 0)
-    for name, split in (("heart", 20), ("spam", 100), ("pima", -1), ("pima", 0.5)):
-        with pytest.raises(ValueError, match=f"split of {name} must be 0 to .*, got {split}"):
-            relaxed.rows_of_split(name, split)
     edited(lambda r: r["relaxed"]["pima"].update(files=["pima-tr"]))
     with pytest.raises(data.DataError, match=r"'pima' \(relaxed\) has shape \(200, 7\), expected \(532, 7\)"):
         relaxed.load("pima", home, str(mirror))

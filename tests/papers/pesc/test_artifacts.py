@@ -118,7 +118,7 @@ def test_formulas_that_are_wrong_in_one_function_are_no(monkeypatch, part):
         return found
 
     monkeypatch.setattr(formulas, "nfcpd", SimpleNamespace(Predicted=nfcpd.Predicted, finish=finish))
-    block = formulas.stated.__wrapped__()
+    block = formulas.judge_formulas.__wrapped__()
     assert {line.sample.status for line in block.lines} == {"no"}
     assert all(line.note.startswith("1 of 300 problems") for line in block.lines)
 
@@ -142,44 +142,32 @@ def test_a_share_of_99_percent_takes_more_problems():
     assert findings_of(accuracy(0, 400))["PESC2"].verdict == "holds"
 
 
-def test_the_protocol_is_named_by_what_was_done():
-    """Five equations are corrected: nobody would call that described."""
-    assert {finding.protocol for finding in findings_of(accuracy()).values()} == {"corrected"}
-
-
 def test_the_cause_is_the_step_that_alone_is_outside():
     table = accuracy(5)
     table.loc[[0, 2], "mean_error_q"] = 0.2
     table.loc[[1, 2], "sd_error_last"] = 0.2
     table.loc[4, ["mean_error", "sd_error"]] = np.nan
-    beyond = tables.outside(table)
-    assert beyond["cause"].tolist() == ["EP", "last factor", "both", "sum", "too few draws"]
-    assert beyond["problem"].tolist() == [0, 1, 2, 3, 4]
-    rows = tables.outside_cells(pd.concat([beyond, beyond[1:2].assign(worst_distance=0.3, sd_error=0.2)]))[2]
-    assert [row[0] for row in rows] == list(tables.CAUSES)
+    table.loc[5] = table.loc[1].to_dict() | {"problem": 5, "worst_distance": 0.3, "sd_error": 0.2}
+    rows = [
+        [column.cell(row) for column in tables.CAUSE_COLUMNS] for row in tables.by_cause(table).itertuples()
+    ]
+    assert [row[0] for row in rows] == ["EP", "last factor", "both", "sum", "too few draws"]
     assert rows[1][1:] == ["2", "2", "1", "0.50, 15 %", "0.00, 0 %", "0.00, 20 %", "0.00, 0 %", "2"]
     assert rows[4][4] == "none"
 
 
 def test_without_the_study_nothing_is_judged():
     for finding in claims.chapter(ACCURACY.frame()).findings:
-        assert finding.blocks[-1].verdict == "too few runs"
-        assert "needs accuracy.csv" in finding.blocks[-1].remark
-
-
-def test_what_could_not_be_compared_is_not_within():
-    table = accuracy()
-    table.loc[0, ["mean_error", "sd_error"]] = np.nan
-    assert claims.within(table).tolist() == [False] + [True] * 39
+        assert (finding.blocks[-1].verdict, finding.blocks[-1].name) == ("too few runs", "not run")
 
 
 def test_missing_gaps_are_infinite():
-    table = tables.regret(regret())
+    table = tables.by_rule(regret())
     line = table[(table["rule"] == "pesc") & (table["evaluations"] == 10)].iloc[0]
     assert (line["recommended_median"], line["recommended_high"]) == (1e-3, np.inf)
     assert line["recommended_solved"] == pytest.approx(2 / 3)
     assert line["observed_solved"] == 1.0
-    cells = [column.cell(line) for column in tables.REGRET_COLUMNS]
+    cells = [column.cell(line) for column in tables.GAP_COLUMNS]
     assert cells[3:] == ["1.0e-03 [1.0e-03, inf]", "67 %", "1.0e-02 [1.0e-02, 1.0e-02]", "100 %"]
 
 

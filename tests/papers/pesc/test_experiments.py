@@ -1,4 +1,6 @@
-"""PESC's experiments: problems with known minima, and lines that say what they should."""
+"""PESC's experiments: problems with known minima, and rows with the expected numbers."""
+
+from functools import partial
 
 import numpy as np
 import pytest
@@ -30,10 +32,9 @@ def test_drawn_problems_are_reproducible_and_their_minimum_is_not_beaten():
     assert again.minimum == problem.minimum != pesc_regret.gp(2).minimum
 
 
-def test_a_search_is_looked_at_every_few_evaluations():
-    lines = list(
-        pesc_regret.searched(pesc_regret.gramacy(0), "random", 3, [5, 10, 12], Settings(candidates=50))
-    )
+def test_a_search_has_a_row_for_each_number_of_evaluations(monkeypatch):
+    monkeypatch.setattr(pesc_regret, "Settings", partial(Settings, candidates=50))
+    lines = list(pesc_regret.rows_of("gramacy", 3, "random", [5, 10, 12]))
     assert [line["evaluations"] for line in lines] == [5, 10, 12]
     gaps = [line["observed_gap"] for line in lines if line["observed_gap"] is not None]
     assert all(gap >= 0 for gap in gaps) and gaps == sorted(gaps, reverse=True)
@@ -41,7 +42,7 @@ def test_a_search_is_looked_at_every_few_evaluations():
 
 
 def test_a_comparison_names_its_worst_moment():
-    (line,) = pesc_accuracy.lines(1, 2, 1, seed=1)
+    line = pesc_accuracy.row_of(1, 2, 1)
     assert tuple(line) == tuple(pesc_accuracy.COLUMNS)
     assert line["family"] == "1-D, K = 2" and line["constraints"] == 2
     assert line["kept"] >= 1000 and line["compared"] > 0
@@ -54,7 +55,7 @@ def test_a_comparison_names_its_worst_moment():
 @pytest.mark.parametrize("least, share", [(0.0, 1), (1e9, 0)])
 def test_errors_away_are_those_from_a_distance_on(monkeypatch, least, share):
     monkeypatch.setattr(pesc_accuracy, "AWAY", least)
-    (line,) = pesc_accuracy.lines(1, 1, 1, seed=1)
+    line = pesc_accuracy.row_of(1, 1, 1)
     assert line["mean_error"] > 0 and line["sd_error"] > 0
     assert line["mean_error_away"] == share * line["mean_error"]
     assert line["sd_error_away"] == share * line["sd_error"]
@@ -64,7 +65,7 @@ def test_each_step_is_judged_alone(monkeypatch):
     """EP spoilt shows in q and in all, not in the last factor; the last factor spoilt not in q."""
 
     def errors():
-        (line,) = pesc_accuracy.lines(1, 1, 1, seed=1)
+        line = pesc_accuracy.row_of(1, 1, 1)
         return [line[f"mean_error{suffix}"] for suffix in ("", "_q", "_last")]
 
     fine = errors()
@@ -91,6 +92,6 @@ def test_each_step_is_judged_alone(monkeypatch):
 
 def test_an_exact_ep_leaves_the_last_factors_error():
     """A problem of the study on which c changes its sign next to x*: EP is right, the last factor is not."""
-    *_, line = pesc_accuracy.lines(1, 1, 13)
+    line = pesc_accuracy.row_of(1, 1, 12)
     assert line["mean_error"] > 2 and line["mean_error_last"] == pytest.approx(line["mean_error"], rel=0.05)
     assert line["mean_error_q"] < 0.02 and line["sd_error_q"] < 0.02

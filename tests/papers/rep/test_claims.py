@@ -188,11 +188,6 @@ def test_spam_without_flips_is_not_of_the_claim():
     assert {line.row for line in blocks("REP6", frame, DESCRIBED)[0].lines} == {"Spam, 10 % flipped"}
 
 
-def test_parameters_of_a_split_s_own_are_left_out():
-    frame = fits(CELLS["REP5"], lower_for_rep)
-    assert len(claims.once(frame.assign(chosen_on=frame["split"]))) == len(frame) / 20
-
-
 def test_runs_that_did_not_converge_are_named():
     frame = fits(CELLS["REP5"], lower_for_rep, outcome_of=lambda m: "diverged" if m == "ep" else "converged")
     assert "ep 20 of 20" in blocks("REP5", frame, DESCRIBED)[0].remark
@@ -389,10 +384,6 @@ def test_equality_for_large_penalties():
     block = points_claims.equal_for_large(table, CORRECTED)[0]
     assert block.verdict == IN_PART
     assert block.decisive.row == "rep-printed"
-
-
-def test_protocols_name_methods_that_exist():
-    assert {name for protocol in PROTOCOLS for name in protocol.rep} <= set(METHODS)
 
 
 def test_every_reading_is_of_the_family_of_tests():

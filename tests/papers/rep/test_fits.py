@@ -235,10 +235,8 @@ def test_as_many_wrong_labels_in_unequal_folds_are_equal_and_nll_decides():
 def test_errors_beside_the_exact_posterior_by_hand():
     """And the worst latent says how good the sample is."""
     parts = (np.array(x) for x in ([0.0, 1.0], [1.0, 4.0], [0.1, 0.4], [0.1, 0.1], [1.3, 1.0], [9.0, 5.0]))
-    truth = rep_exact.Truth(Moments(*parts), 4, 16)
-    found = rep_exact._errors(
-        Marginals(np.array([3.0, -7.0]), np.array([np.e, 4.0]), np.zeros(2)), truth.latents
-    )
+    truth = Moments(*parts)
+    found = rep_exact._errors(Marginals(np.array([3.0, -7.0]), np.array([np.e, 4.0]), np.zeros(2)), truth)
     assert found["mean_error"] == pytest.approx(np.sqrt((3**2 + 4**2) / 2))
     assert found["variance_error"] == pytest.approx(np.sqrt(1 / 2)) and found["wrong_sign"] == 1.0
     quality = rep_exact._quality(truth)

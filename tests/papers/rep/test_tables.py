@@ -3,8 +3,6 @@
 import pandas as pd
 import pytest
 
-from papers.core import records
-from papers.core.runs import CHECKOUT
 from papers.rep import tables
 from papers.rep.records import CHOICES, EPSILONS, FITS, POINTS, STUDIES
 
@@ -48,19 +46,6 @@ def found(fits, choices=()):
     }
 
 
-def test_splits_with_parameters_that_were_chosen_otherwise_are_named_loudly(tmp_path):
-    """Cross-validation made again may choose another penalty: one row of the table was of two methods."""
-    lines = [FIT, {**FIT, "split": 1}, {**FIT, "split": 2, "chosen_on": 2, "value": 3.0}]
-    assert tables.chosen_twice(found(lines)[FITS]) == []
-    tables.write(found([*lines, {**FIT, "split": 3, "value": 3.0}]), tmp_path, [])
-    text = (tmp_path / "rep.md").read_text(encoding="utf-8")
-    assert "**NOT CHOSEN ONCE: Heart, ep: parameters [1.0, 3.0], lengthscales [2.0]" in text
-
-
-def test_the_committed_fits_of_a_row_are_of_one_method():
-    assert tables.chosen_twice(records.load(FITS, CHECKOUT / "results")) == []
-
-
 def test_failed_runs_are_counted_and_named_and_no_part_of_a_mean(tmp_path):
     failed = {"outcome": "failed", "error": None, "nll": None, "sweeps": 0, "reason": "a variance is lost"}
     lines = [FIT, {**FIT, "split": 1, "error": 0.3, "sweeps": 9, "outcome": "unsettled"}]
@@ -86,11 +71,11 @@ def test_methods_stand_beside_one_another_at_ep_s_lengthscale():
         {**pep, "value": 0.9, "error": None},
         {**pep, "split": 1, "error": 0.0},
     ]
-    text = tables.markdown(found(fits, choices), [])
+    text = tables.page(found(fits, choices), [])
     part = text[text.index("## All methods at EP's lengthscale") :].splitlines()
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in part if line.startswith("|")][2:]
     assert rows == [["Heart", "ep", "2", "25.00", "2", "25.00"], ["Heart", "pep", "4", "12.50", "2", "31.25"]]
-    assert "at EP's lengthscale" not in tables.markdown(found(fits), [])
+    assert "at EP's lengthscale" not in tables.page(found(fits), [])
 
 
 def test_errors_at_other_rates_are_relative_to_ep_s_at_the_same_rate():

@@ -118,15 +118,7 @@ CAPTIONS = {name: figure.caption for name, figure in FIGURES.items()}
 def draw(
     frames: Mapping[Study, pd.DataFrame], folder: str | Path, names: Collection[str] = tuple(FIGURES)
 ) -> None:
-    """Draw figures, by default all, for which there are rows.
-
-    Parameters
-    ----------
-    frames : mapping
-        Study -> its rows.
-    folder : path
-    names : collection of str
-    """
+    """Draw figures, by default all, for which there are rows; ``frames`` has the rows of each study."""
     for name in names:
         figure = FIGURES[name]
         rows, *of_others = (frames[study] for study in figure.studies)

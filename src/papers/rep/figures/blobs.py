@@ -11,8 +11,8 @@ from papers.core import style
 from papers.rep import blobs
 from papers.rep.boundary import BAYES
 from papers.rep.claims import once
-from papers.rep.figures import looks
-from papers.rep.figures.looks import LOOKS
+from papers.rep.figures import styles
+from papers.rep.figures.styles import STYLES
 from papers.rep.fits import BLOBS
 from papers.rep.methods import TOLERANCE
 from tilted.inference.textbook import CONVERGED, UNSETTLED
@@ -21,11 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.collections import QuadMesh
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
     from matplotlib.typing import LineStyleType
 
     Grid = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -68,7 +65,7 @@ def mapped(table: pd.DataFrame) -> pd.DataFrame:
 
 def maps(table: pd.DataFrame, stem: Path) -> None:
     """Draw predictive probabilities of every method, and the training points with the best classifier."""
-    methods = looks.present(table)
+    methods = styles.present(table)
     bayes = _grid(table[table["method"] == BAYES])
     n_rows = -(-(len(methods) + 1) // PER_ROW)
     with style.drawing(stem, (7.2, 0.55 + 1.68 * n_rows)) as figure:
@@ -76,7 +73,12 @@ def maps(table: pd.DataFrame, stem: Path) -> None:
         _points(panels[0], bayes)
         for axes, method in zip(panels[1:], methods, strict=False):
             lines = table[table["method"] == method]
-            image = _map(axes, _grid(lines), bayes)
+            grid = _grid(lines)
+            image = axes.pcolormesh(
+                *grid, cmap="PuOr_r", vmin=0.0, vmax=1.0, shading="nearest", rasterized=True
+            )
+            axes.contour(*grid, levels=[0.5], colors="black", linewidths=1.1)
+            _best(axes, bayes)
             colour = "black" if lines["outcome"].iloc[0] == CONVERGED else style.ORANGE
             axes.set_title(_ended(method, lines.iloc[0]), fontsize=6.6, color=colour)
         for axes in panels[len(methods) + 1 :]:
@@ -85,7 +87,13 @@ def maps(table: pd.DataFrame, stem: Path) -> None:
             axes.set(aspect="equal", xticks=(-5, 0, 5), yticks=(-5, 0, 5))
         bar = figure.colorbar(image, ax=panels, shrink=0.75, pad=0.01, aspect=30)
         bar.set_label("probability that the true label is +1", fontsize=7.5)
-        figure.legend(handles=_map_handles(), loc="outside lower center", ncols=4)
+        handles = [
+            styles.mark("", "boundary of the method", color="black", linestyle="-"),
+            styles.mark("", "of the best classifier", color=BEST, linestyle="--"),
+            styles.mark("x", "label +1", color=LABELS[0][2]),
+            styles.mark("o", "label −1", color=LABELS[1][2], markerfacecolor="none"),
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=4)
 
 
 def _grid(lines: pd.DataFrame) -> Grid:
@@ -99,15 +107,8 @@ def _ended(method: str, line: pd.Series) -> str:
     name = {"pep": "u", "ep": "", "ep-damped": "", "ep-engine": ""}.get(method, "c")
     value = f"{name} = {line['value']:g}, " if name else ""
     sweeps = int(line["sweeps"])
-    first = f"{LOOKS[method].label}\n{value}ℓ = {line['lengthscale']:.3g}"
+    first = f"{STYLES[method].label}\n{value}ℓ = {line['lengthscale']:.3g}"
     return f"{first}\n{line['outcome']}, {sweeps} sweep{'' if sweeps == 1 else 's'}"
-
-
-def _map(axes: Axes, grid: Grid, bayes: Grid) -> QuadMesh:
-    image = axes.pcolormesh(*grid, cmap="PuOr_r", vmin=0.0, vmax=1.0, shading="nearest", rasterized=True)
-    axes.contour(*grid, levels=[0.5], colors="black", linewidths=1.1)
-    _best(axes, bayes)
-    return image
 
 
 def _best(axes: Axes, bayes: Grid) -> None:
@@ -116,19 +117,10 @@ def _best(axes: Axes, bayes: Grid) -> None:
 
 def _points(axes: Axes, bayes: Grid) -> None:
     X, y, _, _ = blobs.draw(SPLIT, flips=FLIPS, n_test=2)
-    looks.labelled(axes, X, y, LABELS, markersize=1.9, markeredgewidth=0.5)
+    styles.labelled(axes, X, y, LABELS, markersize=1.9, markeredgewidth=0.5)
     _best(axes, bayes)
     axes.set(xlim=bayes[0][[0, -1]], ylim=bayes[1][[0, -1]])
-    axes.set_title(f"training points,\n{looks.percent(FLIPS)} of labels flipped", fontsize=6.6)
-
-
-def _map_handles() -> list[Line2D]:
-    return [
-        looks.mark("", "boundary of the method", color="black", linestyle="-"),
-        looks.mark("", "of the best classifier", color=BEST, linestyle="--"),
-        looks.mark("x", "label +1", color=LABELS[0][2]),
-        looks.mark("o", "label −1", color=LABELS[1][2], markerfacecolor="none"),
-    ]
+    axes.set_title(f"training points,\n{styles.percent(FLIPS)} of labels flipped", fontsize=6.6)
 
 
 def changes(curves: pd.DataFrame, fits: pd.DataFrame, stem: Path) -> None:
@@ -139,48 +131,45 @@ def changes(curves: pd.DataFrame, fits: pd.DataFrame, stem: Path) -> None:
         grid = figure.subplots(len(rates), len(CURVE_PANELS), sharex=True, sharey=True, squeeze=False)
         for row, flips in zip(grid, rates, strict=True):
             for axes, methods in zip(row, CURVE_PANELS, strict=True):
-                for method in looks.present(curves, methods):
+                for method in styles.present(curves, methods):
                     curve, fit = (
                         table[(table["flips"] == flips) & (table["method"] == method)]
                         for table in (curves, fits)
                     )
                     if len(curve):
                         _curve(axes, curve.sort_values("sweep"), fit, method)
-                axes.axhline(TOLERANCE, color="black", linestyle=looks.DASHES, linewidth=0.7, zorder=1)
+                axes.axhline(TOLERANCE, color="black", linestyle=styles.DASHES, linewidth=0.7, zorder=1)
                 axes.set_yscale("log")
-                looks.sweep_axis(axes)
+                styles.sweep_axis(axes)
                 axes.grid(True, axis="y")
-                axes.set_title(f"{looks.percent(flips)} of labels flipped", fontsize=8.0)
+                axes.set_title(f"{styles.percent(flips)} of labels flipped", fontsize=8.0)
             row[0].set_ylabel("change of the weights")
         for axes in grid[-1]:
             axes.set_xlabel("sweep")
-        drawn = [name for methods in CURVE_PANELS for name in looks.present(curves, methods)]
-        handles = [looks.line_handle(name, marker="", linestyle=_dashes(name)) for name in drawn]
-        figure.legend(handles=[*handles, *_change_handles()], loc="outside lower center", ncols=4)
+        drawn = [name for methods in CURVE_PANELS for name in styles.present(curves, methods)]
+        handles = [
+            *(styles.line_handle(name, marker="", linestyle=_dashes(name)) for name in drawn),
+            styles.mark("o", "converged"),
+            styles.mark("X", "diverged after this sweep", markersize=6.0),
+            styles.mark(">", "unsettled at the limit"),
+            styles.mark("", "tolerance", color="black", linestyle=styles.DASHES),
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=4)
 
 
 def _dashes(method: str) -> LineStyleType:
     """Return the dashes of a curve: the two printed forms of REP often coincide."""
-    return looks.DASHES if method == "rep-as-described" else "-"
+    return styles.DASHES if method == "rep-as-described" else "-"
 
 
 def _curve(axes: Axes, curve: pd.DataFrame, fit: pd.DataFrame, method: str) -> None:
-    sweeps, change, colour = curve["sweep"], curve["change"], LOOKS[method].colour
+    sweeps, change, colour = curve["sweep"], curve["change"], STYLES[method].colour
     axes.plot(sweeps, change, color=colour, linestyle=_dashes(method), linewidth=1.1, zorder=3)
     outcome = fit["outcome"].iloc[0] if len(fit) else ""
     marker = {CONVERGED: "o", UNSETTLED: ">"}.get(outcome, "X")
     size, edge = 4.0 if marker == "o" else 6.0, {"markeredgecolor": "white", "markeredgewidth": 0.4}
-    end = looks.marks(method, linestyle="-", marker=marker, markersize=size, zorder=4, **edge)
+    end = styles.marks(method, linestyle="-", marker=marker, markersize=size, zorder=4, **edge)
     axes.plot(sweeps.iloc[-1:], change.iloc[-1:], **end)
-
-
-def _change_handles() -> list[Line2D]:
-    return [
-        looks.mark("o", "converged"),
-        looks.mark("X", "diverged after this sweep", markersize=6.0),
-        looks.mark(">", "unsettled at the limit"),
-        looks.mark("", "tolerance", color="black", linestyle=looks.DASHES),
-    ]
 
 
 def scores(fits: pd.DataFrame, stem: Path) -> None:
@@ -189,29 +178,30 @@ def scores(fits: pd.DataFrame, stem: Path) -> None:
         rows = _rows_of_methods(figure, fits, SCORES, width_ratios=(1.0, 0.6, 1.0))
         for flips, row in rows.items():
             lines = fits[fits["flips"] == flips]
-            for height, method in enumerate(looks.present(fits)):
+            for height, method in enumerate(styles.present(fits)):
                 _score_row(row, lines[lines["method"] == method], height, method)
-            looks.sweep_axis(row[0])
+            styles.sweep_axis(row[0])
             error = 100.0 * blobs.bayes_error(STEP)
-            row[2].axvline(error, color="black", linestyle=looks.DASHES, linewidth=0.8)
-            title = f"{looks.percent(flips)} of labels flipped, {lines['split'].nunique()} runs a method"
-            _name_rows(row, fits, title)
+            row[2].axvline(error, color="black", linestyle=styles.DASHES, linewidth=0.8)
+            styles.rows(row, styles.present(fits))
+            title = f"{styles.percent(flips)} of labels flipped, {lines['split'].nunique()} runs a method"
+            row[0].set_title(title, loc="left", fontsize=8.5)
         counts = next(iter(rows.values()))[1]
         counts.set_xlim(0, fits["split"].nunique())
         counts.xaxis.get_major_locator().set_params(integer=True)
         handles = [
-            looks.mark("o", "a run"),
-            looks.mark("x", "a run that did not converge"),
-            looks.mark("|", "mean", color="black", markersize=9.0, markeredgewidth=1.1),
-            *looks.end_handles(fits["outcome"]),
-            looks.mark("", "best classifier", color="black", linestyle=looks.DASHES),
+            styles.mark("o", "a run"),
+            styles.mark("x", "a run that did not converge"),
+            styles.mark("|", "mean", color="black", markersize=9.0, markeredgewidth=1.1),
+            *styles.end_handles(fits["outcome"]),
+            styles.mark("", "best classifier", color="black", linestyle=styles.DASHES),
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=4)
 
 
 def _size(table: pd.DataFrame, height: float) -> tuple[float, float]:
     """Return the size in inches of a figure with a row for every method at each flip rate."""
-    return 7.2, 1.0 + (0.45 + height * len(looks.present(table))) * table["flips"].nunique()
+    return 7.2, 1.0 + (0.45 + height * len(styles.present(table))) * table["flips"].nunique()
 
 
 def _rows_of_methods(
@@ -225,22 +215,17 @@ def _rows_of_methods(
     return dict(zip(rates, grid, strict=True))
 
 
-def _name_rows(row: np.ndarray, table: pd.DataFrame, title: str) -> None:
-    looks.rows(row, looks.present(table))
-    row[0].set_title(title, loc="left", fontsize=8.5)
-
-
 def _score_row(panels: np.ndarray, fits: pd.DataFrame, height: int, method: str) -> None:
     """Draw sweeps, outcomes and errors of a method; the mean of sweeps is of runs that converged."""
-    looks.runs(panels[0], fits, "sweeps", height, method)
+    styles.runs(panels[0], fits, "sweeps", height, method)
     converged = fits[fits["outcome"] == CONVERGED]
     if len(converged):
-        looks.middle(panels[0], converged["sweeps"].mean(), height)
-    looks.bars(panels[1], fits, height)
-    looks.runs(panels[2], fits, "error", height, method, scale=100.0)
+        styles.middle(panels[0], converged["sweeps"].mean(), height)
+    styles.bars(panels[1], fits, height)
+    styles.runs(panels[2], fits, "error", height, method, scale=100.0)
     scored = fits["error"].dropna()
     if len(scored):
-        looks.middle(panels[2], 100.0 * scored.mean(), height)
+        styles.middle(panels[2], 100.0 * scored.mean(), height)
 
 
 def exact(table: pd.DataFrame, stem: Path) -> None:
@@ -250,27 +235,23 @@ def exact(table: pd.DataFrame, stem: Path) -> None:
         for flips, row in rows.items():
             lines = table[table["flips"] == flips]
             for axes, score in zip(row, ERRORS, strict=True):
-                for height, method in enumerate(looks.present(table)):
-                    _distance(axes, lines[lines["method"] == method], score, height, method)
+                scale = 100.0 if score == "wrong_sign" else 1.0
+                for height, method in enumerate(styles.present(table)):
+                    for _, line in lines[lines["method"] == method].iterrows():
+                        cross = (
+                            {} if line["outcome"] == CONVERGED else {"marker": "x", "markeredgewidth": 1.3}
+                        )
+                        marks = styles.marks(method, markersize=5.0, linestyle="-", **cross)
+                        axes.plot(scale * line[score], height, clip_on=False, **marks)
                 axes.grid(True, axis="x")
             row[0].axvspan(0.0, lines["monte_carlo_error"].max(), color=style.LIGHT, linewidth=0, zorder=0)
-            _name_rows(row, table, f"{looks.percent(flips)} of labels flipped")
+            styles.rows(row, styles.present(table))
+            row[0].set_title(f"{styles.percent(flips)} of labels flipped", loc="left", fontsize=8.5)
         for axes in figure.axes[-len(ERRORS) :]:
             axes.set_xlim(left=0.0)
-        figure.legend(handles=_exact_handles(), loc="outside lower center", ncols=3)
-
-
-def _distance(axes: Axes, lines: pd.DataFrame, score: str, height: int, method: str) -> None:
-    scale = 100.0 if score == "wrong_sign" else 1.0
-    for _, line in lines.iterrows():
-        cross = {} if line["outcome"] == CONVERGED else {"marker": "x", "markeredgewidth": 1.3}
-        look = looks.marks(method, markersize=5.0, linestyle="-", **cross)
-        axes.plot(scale * line[score], height, clip_on=False, **look)
-
-
-def _exact_handles() -> list[Artist]:
-    return [
-        looks.mark("o", "converged (marker by method)"),
-        looks.mark("x", "not converged: at its last posterior", markeredgewidth=1.3),
-        style.patch("Monte-Carlo error of the exact means", color=style.LIGHT),
-    ]
+        handles = [
+            styles.mark("o", "converged (marker by method)"),
+            styles.mark("x", "not converged: at its last posterior", markeredgewidth=1.3),
+            style.patch("Monte-Carlo error of the exact means", color=style.LIGHT),
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=3)

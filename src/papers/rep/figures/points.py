@@ -8,8 +8,8 @@ import numpy as np
 
 from papers.core import style
 from papers.rep import points
-from papers.rep.figures import looks
-from papers.rep.figures.looks import LOOKS
+from papers.rep.figures import styles
+from papers.rep.figures.styles import STYLES
 from papers.rep.points import BASE_SET, EXACT
 from papers.rep.points_claims import ERRORS, PEPS
 from tilted.inference.textbook import CONVERGED
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.typing import LineStyleType
 
@@ -27,6 +26,7 @@ POWER = 0.8
 POWER_TICKS, PENALTY_TICKS = (0.2, 0.4, 0.6, 0.8, 1.0), (1e-3, 1e-1, 1e1)
 LABELS = ((1.0, "x", "#B2182B"), (-1.0, "o", "black"))
 """Label, marker and colour of the points."""
+LINE = {"linestyle": "-", "linewidth": 1.2}
 
 
 def of_base(table: pd.DataFrame) -> pd.DataFrame:
@@ -36,7 +36,7 @@ def of_base(table: pd.DataFrame) -> pd.DataFrame:
 
 def relaxed(table: pd.DataFrame) -> list[str]:
     """Return the readings of REP in a table."""
-    return [name for name in looks.present(table) if name.startswith("rep-")]
+    return [name for name in styles.present(table) if name.startswith("rep-")]
 
 
 def best(lines: pd.DataFrame) -> pd.Series | None:
@@ -61,25 +61,27 @@ def base(table: pd.DataFrame, stem: Path) -> None:
                     panels[name].set_xscale("log")
         for name in "bd":
             panels[name].set_ylabel("mean squared error")
-        for first, second in ("bd", "ce"):
-            _same_limits(panels[first], panels[second])
-        handles = [looks.line_handle("ep", linestyle=looks.DASHES, marker="")]
-        handles += [looks.line_handle(name) for name in (*looks.present(table, PEPS), *relaxed(table))]
-        handles.append(looks.mark("x", "not converged: at its last posterior"))
+        for pair in ("bd", "ce"):
+            ends = [end for name in pair for end in panels[name].get_ylim()]
+            for name in pair:
+                panels[name].set_ylim(min(ends), max(ends))
+        handles = [styles.line_handle("ep", linestyle=styles.DASHES, marker="")]
+        handles += [styles.line_handle(name) for name in (*styles.present(table, PEPS), *relaxed(table))]
+        handles.append(styles.mark("x", "not converged: at its last posterior"))
         figure.legend(handles=handles, loc="outside lower center", ncols=4)
 
 
 def _boundaries(axes: Axes, turns: Axes, table: pd.DataFrame) -> None:
     """Draw the points with the boundaries, and below, each boundary's angle to the exact one."""
     X, y = points.points()
-    looks.labelled(axes, X, y, LABELS, markersize=6.0, markeredgewidth=1.3, zorder=5)
+    styles.labelled(axes, X, y, LABELS, markersize=6.0, markeredgewidth=1.3, zorder=5)
     axes.annotate("mislabelled", X[-1], xytext=(0, 7), textcoords="offset points", ha="center", fontsize=6.5)
     exact = table[table["method"] == EXACT].iloc[0]
     _boundary(axes, exact, "black", "-", 2.4)
     by_method = _chosen(table)
     for height, (method, line) in enumerate(by_method.items()):
-        _boundary(axes, line, LOOKS[method].colour, looks.DASHES, 1.0)
-        turns.plot(_turned(line, exact), height, **looks.marks(method, markersize=5.0, linestyle="-"))
+        _boundary(axes, line, STYLES[method].colour, styles.DASHES, 1.0)
+        turns.plot(_turned(line, exact), height, **styles.marks(method, markersize=5.0, linestyle="-"))
     axes.set(xlim=(-2.6, 5.0), ylim=(-2.2, 2.2), xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
     axes.set_title("(a) boundaries; black: exact", loc="left", fontsize=8.0)
     style.row_axis([turns], [_named(method, line) for method, line in by_method.items()])
@@ -100,7 +102,7 @@ def _chosen(table: pd.DataFrame) -> dict[str, pd.Series]:
 def _named(method: str, line: pd.Series) -> str:
     """Return the label of a method and, in a second line, its parameter."""
     name = {"ep": "", "pep": "u"}.get(method, "c")
-    return LOOKS[method].label + (f"\n{name} = {line['value']:.3g}" if name else "")
+    return STYLES[method].label + (f"\n{name} = {line['value']:.3g}" if name else "")
 
 
 def _boundary(axes: Axes, line: pd.Series, colour: str, dashes: LineStyleType, width: float) -> None:
@@ -112,32 +114,23 @@ def _boundary(axes: Axes, line: pd.Series, colour: str, dashes: LineStyleType, w
 
 def _turned(line: pd.Series, exact: pd.Series) -> float:
     """Return the angle from the exact boundary in degrees, counter-clockwise."""
-    return float((np.degrees(_angle(line) - _angle(exact)) + 180.0) % 360.0 - 180.0)
-
-
-def _angle(line: pd.Series) -> float:
-    return float(np.arctan2(line["mean_1"], line["mean_0"]))
+    angle, truth = (np.degrees(np.arctan2(row["mean_1"], row["mean_0"])) for row in (line, exact))
+    return float((angle - truth + 180.0) % 360.0 - 180.0)
 
 
 def _errors(axes: Axes, table: pd.DataFrame, methods: Iterable[str], score: str) -> None:
     """Draw an error against the parameter, one line for each method; EP's is horizontal."""
     for value in table.loc[table["method"] == "ep", score]:
-        axes.axhline(value, color=LOOKS["ep"].colour, linestyle=looks.DASHES, linewidth=1.2, zorder=2)
+        axes.axhline(value, color=STYLES["ep"].colour, linestyle=styles.DASHES, linewidth=1.2, zorder=2)
     for method in methods:
         lines = table[table["method"] == method].sort_values("value")
         converged = lines["outcome"] == CONVERGED
-        joined = looks.marks(method, markersize=3.2, linestyle="-", linewidth=1.0)
+        joined = styles.marks(method, markersize=3.2, linestyle="-", linewidth=1.0)
         axes.plot(lines["value"], lines[score].where(converged), **joined)
-        cross = looks.marks(method, markersize=3.2, marker="x", markeredgewidth=0.8)
+        cross = styles.marks(method, markersize=3.2, marker="x", markeredgewidth=0.8)
         axes.plot(lines["value"][~converged], lines[score][~converged], **cross)
     axes.set_yscale("log")
     axes.grid(True, axis="y")
-
-
-def _same_limits(first: Axes, second: Axes) -> None:
-    ends = [*first.get_ylim(), *second.get_ylim()]
-    for axes in (first, second):
-        axes.set_ylim(min(ends), max(ends))
 
 
 def of_random_sets(table: pd.DataFrame) -> pd.DataFrame:
@@ -160,7 +153,7 @@ def ratios(table: pd.DataFrame) -> pd.DataFrame:
 def over_sets(table: pd.DataFrame, stem: Path) -> None:
     """Draw ratios of errors to EP's over the random sets: median, quartiles; below, runs not converged."""
     relative = ratios(table)
-    methods = looks.present(relative)
+    methods = styles.present(relative)
     with style.drawing(stem, (7.2, 4.4)) as figure:
         heights = (1.0, 1.0, 0.42)
         grid = figure.subplots(3, len(methods), sharey="row", squeeze=False, height_ratios=heights)
@@ -169,7 +162,8 @@ def over_sets(table: pd.DataFrame, stem: Path) -> None:
             for axes, score in zip(column, ERRORS, strict=False):
                 _quartiles(axes, lines, score, method)
             _unconverged(column[-1], lines)
-            column[0].set_title(_broken(LOOKS[method].label), fontsize=7.5)
+            label = STYLES[method].label.replace("Power EP, as", "Power EP,\nas").replace("REP, ", "REP,\n")
+            column[0].set_title(label, fontsize=7.5)
             column[-1].set_xlabel("u" if method in PEPS else "c")
             for axes in column:
                 axes.sharex(column[0])
@@ -184,22 +178,21 @@ def over_sets(table: pd.DataFrame, stem: Path) -> None:
         ep = table[table["method"] == "ep"]
         converged, n = int((ep["outcome"] == CONVERGED).sum()), relative["set"].nunique()
         figure.suptitle(f"{n} random sets of five points; EP converged on {converged}", fontsize=8.5)
-        handles = [*_quartile_handles(), *looks.end_handles(relative["outcome"])]
+        handles = [
+            styles.mark("o", "median", markersize=2.8, **LINE),
+            style.patch("quartiles", color=style.GREY, alpha=0.28, linewidth=0),
+            styles.mark("", "EP", color=STYLES["ep"].colour, linestyle=styles.DASHES, linewidth=1.0),
+            *styles.end_handles(relative["outcome"]),
+        ]
         figure.legend(handles=handles, loc="outside lower center", ncols=5)
 
 
-def _broken(label: str) -> str:
-    """Return a label in two lines."""
-    return label.replace("Power EP, as", "Power EP,\nas").replace("REP, ", "REP,\n")
-
-
 def _quartiles(axes: Axes, lines: pd.DataFrame, score: str, method: str) -> None:
-    of_values, colour = lines.groupby("value")[score], LOOKS[method].colour
+    of_values, colour = lines.groupby("value")[score], STYLES[method].colour
     low, middle, high = (of_values.quantile(q) for q in (0.25, 0.5, 0.75))
     axes.fill_between(low.index, low, high, color=colour, alpha=0.28, linewidth=0, zorder=2)
-    line = {"linestyle": "-", "linewidth": 1.2}
-    axes.plot(middle.index, middle, **looks.marks(method, markersize=2.8, **line))
-    axes.axhline(1.0, color=LOOKS["ep"].colour, linestyle=looks.DASHES, linewidth=1.0, zorder=2.5)
+    axes.plot(middle.index, middle, **styles.marks(method, markersize=2.8, **LINE))
+    axes.axhline(1.0, color=STYLES["ep"].colour, linestyle=styles.DASHES, linewidth=1.0, zorder=2.5)
     axes.set_yscale("log")
     axes.grid(True, axis="y")
 
@@ -208,19 +201,10 @@ def _unconverged(axes: Axes, lines: pd.DataFrame) -> None:
     """Draw the share of sets without convergence at each value, outcomes stacked."""
     of_values = lines.groupby("value")["outcome"]
     floor = 0.0
-    for name, grey in looks.ENDS.items():
+    for name, grey in styles.ENDS.items():
         share = of_values.apply(lambda outcomes, name=name: float((outcomes == name).mean()))
         if share.any():
-            axes.fill_between(share.index, floor, floor + share, facecolor=grey, zorder=2, **looks.EDGE)
+            axes.fill_between(share.index, floor, floor + share, facecolor=grey, zorder=2, **styles.EDGE)
         floor = floor + share
     axes.set_ylim(0.0, 1.0)
     axes.set_yticks([0.0, 0.5, 1.0], ["0", "50 %", "100 %"])
-
-
-def _quartile_handles() -> list[Artist]:
-    line = {"linestyle": "-", "linewidth": 1.2}
-    return [
-        looks.mark("o", "median", markersize=2.8, **line),
-        style.patch("quartiles", color=style.GREY, alpha=0.28, linewidth=0),
-        looks.mark("", "EP", color=LOOKS["ep"].colour, linestyle=looks.DASHES, linewidth=1.0),
-    ]

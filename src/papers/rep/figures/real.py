@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from papers.core import statistics, style
 from papers.rep.claims import EP, NAMES, SPAM, UCI, once
-from papers.rep.figures import looks
-from papers.rep.figures.looks import LOOKS
+from papers.rep.figures import styles
+from papers.rep.figures.styles import STYLES
 from tilted.inference.textbook import CONVERGED
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 FEWEST = 2
 """Number of splits that an interval needs."""
 GROUPS = {
-    "EP and Power EP": tuple(name for name in LOOKS if not name.startswith("rep-")),
-    "EP and REP": (EP, *(name for name in LOOKS if name.startswith("rep-"))),
+    "EP and Power EP": tuple(name for name in STYLES if not name.startswith("rep-")),
+    "EP and REP": (EP, *(name for name in STYLES if name.startswith("rep-"))),
 }
 SPAM_PANELS = ("test error (%)", "difference from EP (points)", "runs not\nconverged (%)")
 BELOW = (
-    f"beside each method: {looks.COUNTS} runs; below: difference from EP on the same splits,\n"
+    f"beside each method: {styles.COUNTS} runs; below: difference from EP on the same splits,\n"
     "with 95 % intervals over splits and, pale, for another sample"
 )
 DODGE, ROOM = 0.006, 2.5
@@ -75,7 +75,7 @@ def differences(fits: pd.DataFrame, method: str) -> tuple[Estimate, Estimate] | 
 
 def benchmarks(fits: pd.DataFrame, stem: Path) -> None:
     """Draw mean test errors of the sets, and differences from EP's on the same splits, with outcomes."""
-    sets, methods = [name for name in UCI if (fits["dataset"] == name).any()], looks.present(fits)
+    sets, methods = [name for name in UCI if (fits["dataset"] == name).any()], styles.present(fits)
     with style.drawing(stem, (7.6, 1.2 + 0.4 * len(methods))) as figure:
         grid = figure.subplots(2, len(sets), sharey="row", squeeze=False)
         for column, name in zip(grid.T, sets, strict=True):
@@ -89,37 +89,39 @@ def benchmarks(fits: pd.DataFrame, stem: Path) -> None:
                 axes.locator_params(axis="x", nbins=4)
                 axes.grid(True, axis="x")
         for row in grid:
-            looks.rows(row, methods)
+            styles.rows(row, methods)
         figure.supxlabel(BELOW, fontsize=style.SMALL, color=style.GREY)
 
 
 def _errors(axes: Axes, fits: pd.DataFrame, methods: list[str]) -> None:
+    """Draw mean errors in rows of methods; the numbers of outcomes stand at the right edge."""
+    edge: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center_baseline"}
     for height, method in enumerate(methods):
         own = fits[fits["method"] == method]
-        looks.at_right_edge(axes, height, looks.counts(own["outcome"]))
+        axes.text(1.02, height, styles.counts(own["outcome"]), fontsize=5.8, color=style.GREY, **edge)
         mean = mean_error(own)
         if mean is None:
             continue
-        looks.interval(axes, mean, height, method)
+        styles.interval(axes, mean, height, method)
         if method == EP:
-            axes.axvline(100.0 * mean.mean, color=LOOKS[EP].colour, linestyle=looks.DASHES, linewidth=0.8)
+            axes.axvline(100.0 * mean.mean, color=STYLES[EP].colour, linestyle=styles.DASHES, linewidth=0.8)
 
 
 def _differences(axes: Axes, fits: pd.DataFrame, methods: list[str]) -> None:
-    axes.axvline(0.0, color=LOOKS[EP].colour, linestyle=looks.DASHES, linewidth=0.8)
+    axes.axvline(0.0, color=STYLES[EP].colour, linestyle=styles.DASHES, linewidth=0.8)
     for height, method in enumerate(methods):
         both = differences(fits, method)
         if both is None:
             continue
         over_splits, beyond = both
-        looks.interval(axes, over_splits, height, method)
+        styles.interval(axes, over_splits, height, method)
         ends = [100.0 * end for end in beyond.interval()]
-        axes.plot(ends, [height, height], color=LOOKS[method].colour, linewidth=2.6, alpha=0.3, zorder=2)
+        axes.plot(ends, [height, height], color=STYLES[method].colour, linewidth=2.6, alpha=0.3, zorder=2)
 
 
 def spam(fits: pd.DataFrame, stem: Path) -> None:
     """Draw errors against the share of flipped labels, differences from EP's, and runs not converged."""
-    groups = {name: looks.present(fits, methods) for name, methods in GROUPS.items()}
+    groups = {name: styles.present(fits, methods) for name, methods in GROUPS.items()}
     groups = {name: methods for name, methods in groups.items() if methods}
     rates = np.array(sorted(fits["flips"].unique()))
     heights = (1.0, 1.0, 0.6)
@@ -130,8 +132,8 @@ def spam(fits: pd.DataFrame, stem: Path) -> None:
         for column, (name, methods) in zip(grid.T, groups.items(), strict=True):
             for k, method in enumerate(methods):
                 _against_flips(column, fits, method, DODGE * (k - (len(methods) - 1) / 2))
-            column[0].plot(100 * rates, 100 * rates, color="black", linestyle=looks.DASHES, linewidth=0.8)
-            column[1].axhline(0.0, color=LOOKS[EP].colour, linestyle=looks.DASHES, linewidth=0.8)
+            column[0].plot(100 * rates, 100 * rates, color="black", linestyle=styles.DASHES, linewidth=0.8)
+            column[1].axhline(0.0, color=STYLES[EP].colour, linestyle=styles.DASHES, linewidth=0.8)
             column[0].set_title(name)
             column[2].set_xlabel("flipped labels, training and test part (%)")
             column[2].set_xlim(100 * rates.min() - ROOM, 100 * rates.max() + ROOM)
@@ -141,8 +143,10 @@ def spam(fits: pd.DataFrame, stem: Path) -> None:
         for axes, label in zip(grid[:, 0], SPAM_PANELS, strict=True):
             axes.set_ylabel(label)
         grid[2, 0].set_ylim(0.0, 100.0)
-        handles = [looks.line_handle(name, linestyle="") for name in looks.present(fits)]
-        handles.append(looks.mark("", "share of flipped test labels", color="black", linestyle=looks.DASHES))
+        handles = [styles.line_handle(name, linestyle="") for name in styles.present(fits)]
+        handles.append(
+            styles.mark("", "share of flipped test labels", color="black", linestyle=styles.DASHES)
+        )
         runs = fits.groupby(["flips", "method"])["split"].nunique().max()
         figure.suptitle(f"Spam, {runs} splits a share of flipped labels", fontsize=9.0)
         figure.legend(handles=handles, loc="outside lower center", ncols=4)
@@ -163,7 +167,7 @@ def _against_flips(panels: np.ndarray, fits: pd.DataFrame, method: str, shift: f
         lost[place] = 100.0 * float((own["outcome"] != CONVERGED).mean())
     _estimates(panels[0], errors, method)
     _estimates(panels[1], gaps, method)
-    look = looks.marks(method, markersize=4.8, clip_on=False)
+    look = styles.marks(method, markersize=4.8, clip_on=False)
     panels[2].plot(list(lost), list(lost.values()), **look)
 
 
@@ -173,5 +177,5 @@ def _estimates(axes: Axes, estimates: Mapping[float, Estimate], method: str) -> 
         return
     means = 100.0 * np.array([estimate.mean for estimate in estimates.values()])
     low, high = 100.0 * np.array([estimate.interval() for estimate in estimates.values()]).T
-    look = looks.marks(method, markersize=4.8, elinewidth=0.9, **looks.CAPS)
+    look = styles.marks(method, markersize=4.8, elinewidth=0.9, **styles.CAPS)
     axes.errorbar(list(estimates), means, yerr=[means - low, high - means], **look)

@@ -1,4 +1,4 @@
-"""Shared elements of the relaxed-EP figures: looks of methods, marks of outcomes, rows of methods."""
+"""What the relaxed-EP figures share: styles of methods, marks of outcomes, rows of methods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     """Label, marker and colour."""
 
 
-class Look(NamedTuple):
+class Style(NamedTuple):
     """Label, colour and marker of a method."""
 
     label: str
@@ -29,17 +29,17 @@ class Look(NamedTuple):
     marker: str
 
 
-LOOKS = {
-    "ep": Look("EP", style.BLUE, "o"),
-    "ep-damped": Look("EP, damped", style.SKY, "s"),
-    "ep-engine": Look("EP, engine", "#12305E", "d"),
-    "pep": Look("Power EP", style.GREEN, "^"),
-    "pep-as-described": Look("Power EP, as described", "#8BA300", "v"),
-    "rep-normalised": Look("REP, normalised", style.ORANGE, "D"),
-    "rep-unnormalised": Look("REP, unnormalised", style.PURPLE, "<"),
-    "rep-printed": Look("REP, printed", "#E69F00", ">"),
-    "rep-as-described": Look("REP, as described", "#7A3B12", "P"),
-    "rep-engine": Look("REP, engine", "#7B3294", "h"),
+STYLES = {
+    "ep": Style("EP", style.BLUE, "o"),
+    "ep-damped": Style("EP, damped", style.SKY, "s"),
+    "ep-engine": Style("EP, engine", "#12305E", "d"),
+    "pep": Style("Power EP", style.GREEN, "^"),
+    "pep-as-described": Style("Power EP, as described", "#8BA300", "v"),
+    "rep-normalised": Style("REP, normalised", style.ORANGE, "D"),
+    "rep-unnormalised": Style("REP, unnormalised", style.PURPLE, "<"),
+    "rep-printed": Style("REP, printed", "#E69F00", ">"),
+    "rep-as-described": Style("REP, as described", "#7A3B12", "P"),
+    "rep-engine": Style("REP, engine", "#7B3294", "h"),
 }
 """By method: EP in blues, Power EP in greens, REP in warm colours. In grey print the markers tell."""
 
@@ -49,7 +49,6 @@ ENDS = {UNSETTLED: "#BDBDBD", DIVERGED: "#4D4D4D", FAILED: "white"}
 ALL = (CONVERGED, *ENDS)
 EDGE: dict[str, Any] = {"edgecolor": "black", "linewidth": 0.5}
 CAPS: dict[str, Any] = {"capsize": 1.8, "capthick": 0.9}
-CROSS: dict[str, Any] = {"marker": "x", "markersize": 3.6, "markeredgewidth": 0.9}
 ROOM = 0.26
 """Half of the height that the runs of a method use of its row."""
 
@@ -58,10 +57,10 @@ DASHES = (0, (5, 3))
 SWEEPS = (1, 2, 5, 10, 20, 50, 100, 1000)
 
 
-def present(table: pd.DataFrame, among: Iterable[str] = LOOKS) -> list[str]:
-    """Return the methods of a table in the order of `LOOKS`."""
+def present(table: pd.DataFrame, among: Iterable[str] = STYLES) -> list[str]:
+    """Return the methods of a table in the order of `STYLES`."""
     methods = set(table["method"]) & set(among)
-    return [name for name in LOOKS if name in methods]
+    return [name for name in STYLES if name in methods]
 
 
 def counts(outcomes: pd.Series) -> str:
@@ -76,26 +75,13 @@ def percent(share: float) -> str:
 
 def rows(panels: Sequence[Axes] | np.ndarray, methods: Sequence[str]) -> None:
     """Label the rows of methods on panels that share their y axis."""
-    style.row_axis(panels, [LOOKS[name].label for name in methods])
-
-
-def at_right_edge(axes: Axes, height: float, text: str) -> None:
-    """Write small text at the right edge of a panel, at a height in its rows."""
-    places = axes.get_yaxis_transform()
-    axes.text(1.02, height, text, transform=places, fontsize=5.8, color=style.GREY, va="center_baseline")
+    style.row_axis(panels, [STYLES[name].label for name in methods])
 
 
 def marks(method: str, **changes: Any) -> dict[str, Any]:
     """Return arguments of ``plot`` for marks of a method that no line joins."""
-    look = LOOKS[method]
-    return {
-        "linestyle": "",
-        "marker": look.marker,
-        "color": look.colour,
-        "markeredgewidth": 0,
-        "zorder": 3,
-        **changes,
-    }
+    _, colour, marker = STYLES[method]
+    return {"linestyle": "", "marker": marker, "color": colour, "markeredgewidth": 0, "zorder": 3, **changes}
 
 
 def labelled(axes: Axes, X: np.ndarray, y: np.ndarray, labels: Labels, **changes: Any) -> None:
@@ -110,7 +96,8 @@ def runs(axes: Axes, fits: pd.DataFrame, score: str, height: float, method: str,
     places = height + np.linspace(-ROOM, ROOM, max(len(fits), 1))
     values, ended = scale * fits[score].to_numpy(float), (fits["outcome"] == CONVERGED).to_numpy()
     axes.plot(values[ended], places[ended], **marks(method, marker="o", markersize=3.0, alpha=0.75))
-    axes.plot(values[~ended], places[~ended], **marks(method, **CROSS))
+    cross = marks(method, marker="x", markersize=3.6, markeredgewidth=0.9)
+    axes.plot(values[~ended], places[~ended], **cross)
 
 
 def middle(axes: Axes, value: float, height: float) -> None:
@@ -143,16 +130,15 @@ def interval(axes: Axes, estimate: statistics.Estimate, height: float, method: s
     """Draw mean and 95 % interval of an estimate of a share in a row, in percent."""
     low, high = (100.0 * end for end in estimate.interval())
     mean = 100.0 * estimate.mean
-    ends = [[mean - low], [high - mean]]
-    look = marks(method, markersize=4.8, linestyle="-", elinewidth=1.0, **CAPS)
-    axes.errorbar(mean, height, xerr=ends, **look)
+    line = marks(method, markersize=4.8, linestyle="-", elinewidth=1.0, **CAPS)
+    axes.errorbar(mean, height, xerr=[[mean - low], [high - mean]], **line)
 
 
 def line_handle(method: str, **changes: Any) -> Line2D:
     """Return the legend handle of a method with line and marker."""
-    look = LOOKS[method]
-    drawn = {"linewidth": 1.2, "marker": look.marker, "markersize": 4.0, "markeredgewidth": 0.0, **changes}
-    return style.line(look.label, color=look.colour, **drawn)
+    label, colour, marker = STYLES[method]
+    line = {"linewidth": 1.2, "marker": marker, "markersize": 4.0, "markeredgewidth": 0.0, **changes}
+    return style.line(label, color=colour, **line)
 
 
 def mark(marker: str, label: str, **changes: Any) -> Line2D:
@@ -163,9 +149,5 @@ def mark(marker: str, label: str, **changes: Any) -> Line2D:
 
 def end_handles(outcomes: pd.Series) -> list[Patch]:
     """Return the legend handles of `bars` for the occurring outcomes."""
-    occurring = set(outcomes)
-    return [
-        style.patch(f"{name} runs", facecolor=grey, **EDGE)
-        for name, grey in ENDS.items()
-        if name in occurring
-    ]
+    drawn = {name: grey for name, grey in ENDS.items() if name in set(outcomes)}
+    return [style.patch(f"{name} runs", facecolor=grey, **EDGE) for name, grey in drawn.items()]
