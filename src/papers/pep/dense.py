@@ -21,9 +21,9 @@ from papers.core.study import Flag, Float, Integer, Study, Text
 from papers.core.verdicts import Block
 from papers.data import Dataset, regression
 from papers.data import classification as data
-from papers.pep import classification
-from papers.pep.figures import Figure, looks
-from papers.pep.limits import line_of, not_made
+from papers.pep import classification, looks
+from papers.pep.limits import line_of
+from papers.pep.looks import Figure
 from tilted.inference.engine import infer
 from tilted.inference.ep import EP
 from tilted.inference.options import Options
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from papers.core.study import Row, Source
+    from papers.core.study import Row
 
 DATA, SPLIT, JITTER = "iono", 0, 1e-9
 LENGTHSCALES = tuple(np.round(np.exp(np.linspace(0.0, 4.0, 9)), 6))
@@ -56,7 +56,7 @@ class Measured(NamedTuple):
     converged: bool
 
 
-def study(dataset: Dataset) -> Iterator[dict[str, Any]]:
+def study(dataset: Dataset) -> Iterator[tuple[Study, Row]]:
     """Yield the rows of `DENSE` for the set `DATA`, lengthscale by lengthscale."""
     X, Xs, y, ys = classification.prepared(regression.parts(dataset, SPLIT))
     X, rows = np.unique(X, axis=0, return_index=True)
@@ -69,7 +69,7 @@ def study(dataset: Dataset) -> Iterator[dict[str, Any]]:
             for quantity, a, b in zip(QUANTITIES, dense[:2], sparse[:2], strict=True):
                 identity = (DATA, len(y), len(ys), JITTER, lengthscale, variance, quantity)
                 values = (a, b, abs(a - b) / max(1.0, abs(a)), both)
-                yield dict(zip(DENSE.columns, (*identity, *values), strict=True))
+                yield DENSE, dict(zip(DENSE.columns, (*identity, *values), strict=True))
 
 
 def measured_dense(
@@ -105,11 +105,6 @@ def load(mirror: str | None) -> Dataset:
     return data.load(DATA, data.RELEASED, mirror=mirror)
 
 
-def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
-    """Repeat the whole study."""
-    return ((DENSE, line) for line in study(load(source.mirror)))
-
-
 DENSE = Study(
     "pep/dense.csv",
     {
@@ -125,7 +120,7 @@ DENSE = Study(
     group=("data",),
     together=("data",),
     seconds=0.5,
-    repeat=_repeat,
+    repeat=lambda rows, source: study(load(source.mirror)),
 )
 """A row is one of `QUANTITIES`; ``difference``: relative to the larger of 1 and the dense one."""
 
@@ -136,10 +131,8 @@ ACCURACY = claims.load()["PEP9"].margin["difference"]
 TEST = f"largest relative difference at most {ACCURACY:g} on the whole grid; interval: smallest and largest"
 
 
-def equal(frame: pd.DataFrame | None) -> list[Block]:
-    """Judge PEP9 from rows of `DENSE`; None means that the study was not run."""
-    if frame is None:
-        return [not_made("M = N", TEST, "dense.csv (`tilted study dense`)")]
+def equal(frame: pd.DataFrame) -> list[Block]:
+    """Judge PEP9 from rows of `DENSE`."""
     lines = []
     for quantity in QUANTITIES:
         pairs = frame[frame["quantity"] == quantity]
