@@ -14,7 +14,7 @@ from papers.core import provenance, records
 from papers.core.audit import Chapter, Written
 from papers.core.slices import Slice
 from papers.core.verdicts import Block, Line, finding
-from papers.data.classification import PROTOCOLS, RELEASED
+from papers.data.classification import RELEASED
 from papers.pep import banana, dense, digits, figures, limits, published, regression, scores, tables, toy
 from papers.pep.claims import contests, synthetic
 from papers.pep.published import Published
@@ -28,11 +28,8 @@ if TYPE_CHECKING:
     from papers.core.verdicts import Finding
     from papers.pep.looks import Figure
 
-COMPARED = {
-    REGRESSION: (tables.REGRESSION, tuple(regression.SEARCHES)),
-    CLASSIFICATION: (tables.CLASSIFICATION, PROTOCOLS),
-}
-"""Study of compared fits -> its `tables.About`, and its protocols."""
+COMPARED = {REGRESSION: tables.REGRESSION, CLASSIFICATION: tables.CLASSIFICATION}
+"""Study of compared fits -> the `tables.About` of its pages."""
 
 FIGURES: dict[tuple[Study, ...], Mapping[str, Figure]] = {
     (REGRESSION,): figures.REGRESSION,
@@ -43,7 +40,7 @@ FIGURES: dict[tuple[Study, ...], Mapping[str, Figure]] = {
     (DIGITS,): digits.FIGURES,
 }
 """Studies -> the figures that are drawn from their rows. Those of `COMPARED` are drawn for each protocol, in
-a folder of its own unless it is `tables.About.plain`."""
+a folder of its own unless it is the first."""
 
 CAPTIONS = {name: figure.caption for group in FIGURES.values() for name, figure in group.items()}
 
@@ -84,7 +81,7 @@ def read(
     frames = {study: frame for study, frame in found.items() if frame is not None}
     fits: dict[Study, dict[str, pd.DataFrame]] = {study: {} for study in COMPARED}
     for study in frames.keys() & COMPARED.keys():
-        by_protocol = {name: scores.compared(frames[study], name) for name in COMPARED[study][1]}
+        by_protocol = {name: scores.compared(frames[study], name) for name in COMPARED[study].protocols}
         fits[study] = {name: fits for name, fits in by_protocol.items() if len(fits)}
     printed = published.read(published_folder) if published_folder else Published([], [])
     return Evidence(frames, fits, printed)
@@ -106,7 +103,7 @@ def write(folder: Path, tables_folder: Path, figures_folder: Path, published_fol
         return Written([], [])
     notes, warnings = provenance.of(frames, folder)
     for study, by_protocol in evidence.fits.items():
-        about = COMPARED[study][0]
+        about = COMPARED[study]
         for protocol, fits in by_protocol.items():
             rows = frames[study][frames[study]["protocol"] == protocol]
             origin = provenance.note(provenance.groups(study, folder, rows))
@@ -138,7 +135,7 @@ def draw_all(evidence: Evidence, figures_folder: Path, names: Collection[str] = 
             continue
         folders = {"": [evidence.frames[study] for study in studies]}
         if studies[0] in COMPARED:
-            plain = COMPARED[studies[0]][0].plain
+            plain = COMPARED[studies[0]].protocols[0]
             folders = {"" if p == plain else p: [fits] for p, fits in evidence.fits[studies[0]].items()}
         for name in [name for name in group if name in names]:
             for below, drawn in folders.items():

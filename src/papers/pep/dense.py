@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,14 +48,6 @@ OPTIONS = Options(tolerance=1e-10)
 # The experiment
 
 
-class Measured(NamedTuple):
-    """Energy (nats), test NLL (nats a point), and whether EP converged."""
-
-    energy: float
-    nll: float
-    converged: bool
-
-
 def study(dataset: Dataset) -> Iterator[tuple[Study, Row]]:
     """Yield the rows of `DENSE` for the set `DATA`, lengthscale by lengthscale."""
     X, Xs, y, ys = classification.prepared(regression.parts(dataset, SPLIT))
@@ -64,36 +56,29 @@ def study(dataset: Dataset) -> Iterator[tuple[Study, Row]]:
     for lengthscale in LENGTHSCALES:
         for variance in VARIANCES:
             kernel = SquaredExponential(variance, lengthscale)
-            dense, sparse = measured_dense(kernel, X, y, Xs, ys), measured_sparse(kernel, X, y, Xs, ys)
-            both = dense.converged and sparse.converged
-            for quantity, a, b in zip(QUANTITIES, dense[:2], sparse[:2], strict=True):
+            (*dense, dense_converged), (*sparse, sparse_converged) = measured(kernel, X, y, Xs, ys)
+            for quantity, a, b in zip(QUANTITIES, dense, sparse, strict=True):
                 identity = (DATA, len(y), len(ys), JITTER, lengthscale, variance, quantity)
-                values = (a, b, abs(a - b) / max(1.0, abs(a)), both)
+                values = (a, b, abs(a - b) / max(1.0, abs(a)), dense_converged and sparse_converged)
                 yield DENSE, dict(zip(DENSE.columns, (*identity, *values), strict=True))
 
 
-def measured_dense(
+def measured(
     kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Xs: np.ndarray, ys: np.ndarray
-) -> Measured:
-    """Measure EP on the dense posterior of X [N, D] and labels y [N], tested on Xs [N*, D] and ys [N*]."""
-    posterior = Dense.build(kernel.matrix(X))
-    inference = infer(posterior, Probit(), y, EP, OPTIONS)
-    latent = inference.state.predict(kernel.matrix(Xs, X), kernel.diagonal(Xs))
-    return Measured(-inference.log_evidence, _nll(ys, *latent), inference.status.converged)
+) -> Iterator[tuple[float, float, bool]]:
+    """Yield energy (nats), test NLL (nats a point) and whether EP converged, of dense and of sparse EP.
 
-
-def measured_sparse(
-    kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Xs: np.ndarray, ys: np.ndarray
-) -> Measured:
-    """Measure sparse EP on the same data, with every training input a pseudo-input."""
+    Both train on X [N, D] and labels y [N], and are tested on Xs [N*, D] and ys [N*]. Every training input is
+    a pseudo-input of sparse EP.
+    """
+    dense = infer(Dense.build(kernel.matrix(X)), Probit(), y, EP, OPTIONS)
+    latent_of_dense = dense.state.predict(kernel.matrix(Xs, X), kernel.diagonal(Xs))
     posterior = Sparse.build(kernel, X, X, jitter=JITTER)
-    inference = infer(posterior, Probit(), y, EP, OPTIONS)
-    latent = posterior.predict(inference.state, Xs)
-    return Measured(-inference.log_evidence, _nll(ys, *latent), inference.status.converged)
-
-
-def _nll(ys: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> float:
-    return metrics.negative_log_likelihood(Probit().log_predictive(ys, mean, variance))
+    sparse = infer(posterior, Probit(), y, EP, OPTIONS)
+    latent_of_sparse = posterior.predict(sparse.state, Xs)
+    for inference, latent in ((dense, latent_of_dense), (sparse, latent_of_sparse)):
+        nll = metrics.negative_log_likelihood(Probit().log_predictive(ys, *latent))
+        yield -inference.log_evidence, nll, inference.status.converged
 
 
 # The record

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from papers.core.study import Row, Source
     from papers.data import Dataset
 
-    Line = dict[str, Any]
     Pairs = Iterator[tuple[Study, Row]]
 
 __all__ = [

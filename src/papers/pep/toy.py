@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 TRUE, LEARNED = "true", "learned"
-SIZES = (regression.POINTS // 2, regression.POINTS)
-"""Training points."""
-
 SCORES = ("nlml", "mse_train", "mse_test", "loss_train", "loss_test")
 """Negative log evidence of the training part; mean squared error and mean log loss (nats) of targets."""
 
@@ -61,7 +58,7 @@ class Problem(NamedTuple):
 
 
 def problem(split: int, n: int) -> Problem:
-    """Return a made-up set with one of `SIZES` as its number of training points."""
+    """Return a made-up set with ``n`` training points."""
     drawn = regression.draw(split)
     X, Xs, y, ys = regression.parts_of(regression.SYNTHETIC, split, None)
     if n > len(y):
@@ -85,7 +82,7 @@ def grown(drawn: regression.Drawn, split: int, n: int) -> regression.Drawn:
     )
 
 
-def study(splits: Iterable[int], sizes: Iterable[int] = SIZES) -> Iterator[dict[str, Any]]:
+def study(splits: Iterable[int], sizes: Iterable[int]) -> Iterator[dict[str, Any]]:
     """Yield rows of `records.TOY`: each set and size at true and at learned hyperparameters."""
     for split, n in itertools.product(splits, sizes):
         drawn_problem = problem(split, n)

@@ -1,6 +1,7 @@
 """Classifications and the studies beside them, from records to files and verdicts."""
 
 import re
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -20,31 +21,15 @@ SETS, ALPHAS, SIZES = ("crabs", "sonar"), ("0", "0.5", "1"), (10, 20, 50)
 def frame_of(score, splits=5, protocol="as-released", failed=(), datasets=SETS, alphas=ALPHAS):
     """Records with ``score``: (data set, split, power, M) -> error, NLL."""
     lines = []
-    for dataset in datasets:
-        for split in range(splits):
-            for alpha in alphas:
-                for m in SIZES:
-                    gone = (dataset, split, alpha, m) in failed
-                    error, nll = (np.nan, np.nan) if gone else score(dataset, split, alpha, m)
-                    what = "failed" if gone else "ok"
-                    values = (
-                        dataset,
-                        split,
-                        alpha,
-                        m,
-                        protocol,
-                        186,
-                        21,
-                        np.nan if gone else 50.0,
-                        error,
-                        nll,
-                        7,
-                        what,
-                        "why" if gone else "",
-                        1.0,
-                        "r",
-                    )
-                    lines.append(dict(zip(CLASSIFICATION.types, values, strict=True)))
+    for dataset, split, alpha, m in product(datasets, range(splits), alphas, SIZES):
+        line = {"dataset": dataset, "split": split, "alpha": alpha, "m": m, "protocol": protocol}
+        if (dataset, split, alpha, m) in failed:
+            numbers, ended = (np.nan, np.nan, np.nan), ("failed", "why")
+        else:
+            numbers, ended = (50.0, *score(dataset, split, alpha, m)), ("ok", "")
+        line |= dict(zip(("nlml", "error", "nll"), numbers, strict=True))
+        line |= dict(zip(("outcome", "message"), ended, strict=True))
+        lines.append(line | {"n_train": 186, "n_test": 21, "evaluations": 7, "seconds": 1.0, "run": "r"})
     return CLASSIFICATION.frame(lines)
 
 

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from papers.core import runs
-from papers.data import classification, regression
-from papers.data.registry import data_home
+from papers.data import classification
 from papers.pep import classification as experiment
-from papers.pep import jobs
 from papers.pep import regression as pep
 from tilted.kernels import SquaredExponential
 from tilted.learning.search import Search
@@ -30,16 +28,6 @@ def parts():
 
 def test_a_grid_is_every_m_with_every_alpha():
     assert experiment.cells({"alphas": [0, 1], "m": [5, 10]}) == [(0, 5), (1, 5), (0, 10), (1, 10)]
-
-
-def test_grids_that_ask_for_too_much_are_refused():
-    grid = {"protocols": ["as-released", "corrected"], "m": [186], "rows": {"sonar": {"splits": 20}}}
-    experiment.check(grid)
-    with pytest.raises(ValueError, match="187 pseudo-points for the 186 training points of sonar"):
-        experiment.check({**grid, "m": [187]})
-    experiment.check({**grid, "m": [187], "protocols": ["corrected"]})
-    with pytest.raises(ValueError, match="banana has 20 splits, not 21"):
-        experiment.check({**grid, "rows": {"banana": {"splits": 21}}})
 
 
 def test_sizes_are_those_of_the_parts():
@@ -142,13 +130,3 @@ def test_wrong_arguments_are_errors_not_records(parts):
         experiment.run_cell((X, Xs, y, 2 * ys), "crabs", 0, 0.5, 4, RELEASED)
     with pytest.raises(ValueError, match="both classes"):
         experiment.run_cell((X, Xs, np.ones(60), ys), "crabs", 0, 0.5, 4, RELEASED)
-
-
-def test_a_block_of_a_set_takes_its_splits(mirror, tmp_path):
-    (tmp_path / "sources.yaml").write_bytes((data_home() / "sources.yaml").read_bytes())
-    dataset = classification.load("crabs", "corrected", tmp_path, str(mirror))
-    grid = {"protocol": "corrected", "alphas": [1], "m": [10]}
-    (record,) = jobs.run_block(experiment, "crabs", [4], grid, dataset)
-    again = experiment.run_cell(regression.parts(dataset, 4), "crabs", 4, 1, 10, "corrected")
-    assert record["nlml"] == again["nlml"] and (record["n_train"], record["n_test"]) == (180, 20)
-    assert record["error"] <= 0.1

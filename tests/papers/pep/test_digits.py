@@ -112,10 +112,3 @@ def test_a_measurement_that_fails_does_not_end_the_training(digits, monkeypatch)
     assert [line["outcome"] for line in lines] == ["failed", "ok"]
     assert (lines[0]["error"], lines[0]["message"], lines[0]["skipped"]) == (None, "lost", 0)
     assert tuple(lines[0]) == tuple(DIGITS.columns)
-
-
-@pytest.mark.parametrize("change", [{"alpha": 1.5}, {"m": 201}, {"steps": 0}])
-def test_what_cannot_be_is_refused_before_anything_runs(digits, change):
-    given = {"alpha": 0.5, "m": 8, "seed": 0, "steps": 3} | change
-    with pytest.raises(ValueError):
-        next(mnist.run(digits, **given))

@@ -39,17 +39,6 @@ def test_a_grid_is_every_start_with_every_m_and_alpha_and_exact_regression_once(
     assert len(both) == 10 and {start for *_, start in both} == {"data", "long"}
 
 
-def test_grids_that_ask_for_too_much_are_refused():
-    grid = {"alphas": [0], "m": [5, 277], "rows": {"yacht": {"splits": 20, "block": 1}}}
-    pep.check(grid)
-    with pytest.raises(ValueError, match="278 pseudo-points for the 277 training points of yacht"):
-        pep.check({**grid, "m": [278]})
-    with pytest.raises(ValueError, match="yacht has 20 splits, not 21"):
-        pep.check({**grid, "rows": {"yacht": {"splits": 21}}})
-    with pytest.raises(ValueError, match="501 pseudo-points for the 500"):
-        pep.check({"m": [501], "rows": {"synthetic": {"splits": 30}}})
-
-
 def test_sizes_are_those_of_the_parts():
     X, Xs, y, ys = pep.parts_of("synthetic", 29, None)
     assert pep.sizes("synthetic") == (len(y), 30) and len(ys) == 500

@@ -107,13 +107,6 @@ def test_more_points_are_of_the_same_function():
     assert np.var(noise) == pytest.approx(0.01, rel=4 * np.sqrt(2 / n))
 
 
-def test_a_study_is_both_hyperparameters_of_every_size_of_every_set(monkeypatch):
-    monkeypatch.setattr(toy, "fit", lambda of, split, name: (split, len(of.y), name))
-    assert list(toy.study([2, 4], [500, 1000])) == [
-        (split, n, name) for split in (2, 4) for n in (500, 1000) for name in ("true", "learned")
-    ]
-
-
 @pytest.mark.parametrize("hyperparameters", [toy.TRUE, toy.LEARNED])
 def test_a_failed_fit_is_a_line_with_its_reason(small, hyperparameters, monkeypatch):
     line = toy.fit(small._replace(y=np.full(60, np.nan)), 0, hyperparameters)

@@ -9,9 +9,9 @@ the made-up sets.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -264,7 +264,7 @@ def no_winner(fits: pd.DataFrame, published: Published, claim: str) -> list[Bloc
 
     compared = sets[sets["alpha"].isin({power for line in pairs for power in (line.first, line.second)})]
     ranks = compare.ranks(sets, NLL)
-    worst = worst_lines(_worst(ranks, NLL, LARGE))
+    worst = worst_lines(_against_rivals(ranks, NLL, LARGE, is_best=False))
     return [
         shares("shares of experiments won", compared, covered(compared)),
         shares(CONVERGED, *converged(compared)),
@@ -317,7 +317,7 @@ def _pair_by_pair(sets: pd.DataFrame) -> Block:
         (SMSE, "every other over α = 1", [(x, "1") for x in powers if x != "1"]),
         (SMSE, "every other but α = 1 over α = 0", [(x, "0") for x in powers if x not in ("0", "1")]),
         (SMLL, "α = 1 over every other", [("1", x) for x in powers if x != "1"]),
-        (SMLL, "each over the next smaller", [(large, small) for small, large in pairwise(powers)]),
+        (SMLL, "each over the next smaller", [(large, small) for small, large in itertools.pairwise(powers)]),
     ]
     pairs = {(score, *pair): None for score, _, of_row in statements for pair in of_row}
     drafts = [share(sets, Printed("PEP6", x[0].name, *x[1:], np.nan), 0.5, higher) for x in pairs]
@@ -334,10 +334,10 @@ def _pair_by_pair(sets: pd.DataFrame) -> Block:
 def _ranked(name: str, sets: pd.DataFrame, remark: str) -> Block:
     ranks = {score: compare.ranks(sets, score) for score in PREDICTIVE}
     drafts = [
-        *_best(ranks[SMSE], SMSE, "0.5"),
-        *_best(ranks[SMLL], SMLL, "0.8"),
-        *_worst(ranks[SMSE], SMSE, ("0", "1")),
-        *_worst(ranks[SMLL], SMLL, ("0",)),
+        *_against_rivals(ranks[SMSE], SMSE, ("0.5",), is_best=True),
+        *_against_rivals(ranks[SMLL], SMLL, ("0.8",), is_best=True),
+        *_against_rivals(ranks[SMSE], SMSE, ("0", "1"), is_best=False),
+        *_against_rivals(ranks[SMLL], SMLL, ("0",), is_best=False),
     ]
     leaders = [
         f"{score.name}: lowest average rank at α = {table.groupby(level='split').mean().mean().idxmin()}"
@@ -355,31 +355,19 @@ def _lacking(sets: pd.DataFrame, score: Score, ranks: pd.DataFrame) -> list[str]
     return [f"{n_lacking} experiments without every power left out"] if n_lacking else []
 
 
-def _best(ranks: pd.DataFrame, score: Score, alpha: str) -> list[Draft]:
-    row, quantity = f"{score.name}: α = {alpha} best", "rank of another - its own"
-    rivals = [rival for rival in ranks if rival != alpha]
-    if ranks.empty or alpha not in ranks or not rivals:
-        return [missing(row, quantity, "rank", _why(ranks))]
-    return [_rank(row, quantity, ranks[a] - ranks[alpha], not_lower, f"α = {a}") for a in rivals]
-
-
-def _worst(ranks: pd.DataFrame, score: Score, powers: Sequence[str]) -> list[Draft]:
-    row = f"{score.name}: {' and '.join(f'α = {alpha}' for alpha in powers)} worst"
-    quantity = "its rank - that of another"
+def _against_rivals(ranks: pd.DataFrame, score: Score, powers: Sequence[str], is_best: bool) -> list[Draft]:
+    """Return drafts that compare the ranks of powers said to be best or worst with those of each other."""
+    row = f"{score.name}: {' and '.join(f'α = {alpha}' for alpha in powers)} {'best' if is_best else 'worst'}"
+    quantity = "rank of another - its own" if is_best else "its rank - that of another"
     rivals = [rival for rival in ranks if rival not in powers]
     if ranks.empty or not set(powers) <= set(ranks) or not rivals:
-        return [missing(row, quantity, "rank", _why(ranks))]
-    return [
-        _rank(row, quantity, ranks[alpha] - ranks[rival], higher, f"α = {alpha} against α = {rival}")
-        for alpha in powers
-        for rival in rivals
-    ]
-
-
-def _why(ranks: pd.DataFrame) -> str:
-    return "no experiment has every power" if ranks.empty and len(ranks.columns) else "powers not run"
-
-
-def _rank(row: str, quantity: str, differences: pd.Series, judge: Rule, note: str) -> Draft:
-    splits, sets = (differences.groupby(level=unit).mean().to_numpy(float) for unit in ("split", "dataset"))
-    return Draft(row, quantity, "rank", splits, sets, RANK_MARGIN, judge, len(differences), note=note)
+        why = "no experiment has every power" if ranks.empty and len(ranks.columns) else "powers not run"
+        return [missing(row, quantity, "rank", why)]
+    drafts = []
+    for alpha, rival in itertools.product(powers, rivals):
+        larger, smaller = (rival, alpha) if is_best else (alpha, rival)
+        gain = ranks[larger] - ranks[smaller]
+        splits, sets = (gain.groupby(level=unit).mean().to_numpy(float) for unit in ("split", "dataset"))
+        judge, note = (not_lower, f"α = {rival}") if is_best else (higher, f"α = {alpha} against α = {rival}")
+        drafts.append(Draft(row, quantity, "rank", splits, sets, RANK_MARGIN, judge, len(ranks), note=note))
+    return drafts
