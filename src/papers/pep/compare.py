@@ -130,14 +130,24 @@ def mean_ranks(fits: pd.DataFrame, score: Score) -> pd.DataFrame:
     import pandas as pd
 
     table = ranks(fits, score)
-    if table.empty:
-        return pd.DataFrame()
-    by_split, by_set = (table.groupby(level=unit).mean() for unit in ("split", "dataset"))
-    columns = {"rank": by_split.mean(), "se_splits": by_split.sem(), "se_datasets": by_set.sem()}
-    mean = pd.DataFrame({"score": score.name, **columns}, index=table.columns).rename_axis("alpha")
-    mean = mean.assign(n=len(table), n_splits=len(by_split), n_datasets=len(by_set))
-    mean = mean.assign(n_left_out=len(wide(fits, score)) - len(table)).reset_index()
-    return mean[["score", *mean.columns.drop("score")]]
+    n_left_out = len(wide(fits, score)) - len(table)
+    lines = []
+    for alpha in table.columns if len(table) else []:
+        by_split, by_set = (table[alpha].groupby(level=unit).mean() for unit in ("split", "dataset"))
+        lines.append(
+            {
+                "score": score.name,
+                "alpha": alpha,
+                "rank": by_split.mean(),
+                "se_splits": by_split.sem(),
+                "se_datasets": by_set.sem(),
+                "n": len(table),
+                "n_splits": len(by_split),
+                "n_datasets": len(by_set),
+                "n_left_out": n_left_out,
+            }
+        )
+    return pd.DataFrame(lines)
 
 
 WIN_COLUMNS = (
