@@ -131,7 +131,7 @@ def test_a_data_set_needs_no_python(followed):
     configuration.check(config)
     grid = {**config["pep"]["small"], "protocol": "as-described"}
     (record,) = jobs.run_block(pep, "springs", [0], {**grid, "alphas": [1], "m": [5]}, dataset)
-    assert record["status"]["evaluations"] > 1 and record["smse"] > 0 and record["n_train"] == 54
+    assert record["evaluations"] > 1 and record["smse"] > 0 and record["n_train"] == 54
 
 
 @pytest.mark.slow

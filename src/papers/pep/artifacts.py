@@ -5,6 +5,7 @@ Without a record there are no artifacts of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,50 +13,39 @@ from typing import TYPE_CHECKING, NamedTuple
 from papers.core import provenance, records
 from papers.core.audit import Chapter, Written
 from papers.core.slices import Slice
-from papers.core.verdicts import finding
-from papers.data.classification import PROTOCOLS, RELEASED
-from papers.pep import banana, data_sets, dense, limits, published, regression, scores, tables, toy
+from papers.core.verdicts import Block, Line, finding
+from papers.data.classification import RELEASED
+from papers.pep import banana, dense, digits, figures, limits, published, regression, scores, tables, toy
 from papers.pep.claims import contests, synthetic
-from papers.pep.digits import results as digits_results
-from papers.pep.figures import numbered
-from papers.pep.made_up import SYNTHETIC
 from papers.pep.published import Published
 from papers.pep.records import BANANA, CLASSIFICATION, DENSE, DIGITS, LIMITS, MAP, REGRESSION, STUDIES, TOY
-from papers.pep.regression import CONVERGED, DESCRIBED
+from papers.pep.regression import DESCRIBED, SYNTHETIC
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from papers.core.study import Study
-    from papers.core.verdicts import Block, Finding
-    from papers.pep.figures import Figure
+    from papers.core.verdicts import Finding
+    from papers.pep.looks import Figure
 
-    Blocks = dict[str, list[Block]]
-    """By protocol."""
-
-COMPARED = {
-    REGRESSION: (tables.REGRESSION, tuple(regression.SEARCHES)),
-    CLASSIFICATION: (tables.CLASSIFICATION, PROTOCOLS),
-}
-"""Study of compared fits -> its `tables.About`, and its protocols."""
+COMPARED = {REGRESSION: tables.REGRESSION, CLASSIFICATION: tables.CLASSIFICATION}
+"""Study of compared fits -> the `tables.About` of its pages."""
 
 FIGURES: dict[tuple[Study, ...], Mapping[str, Figure]] = {
-    (REGRESSION,): numbered.REGRESSION,
-    (CLASSIFICATION,): numbered.CLASSIFICATION,
+    (REGRESSION,): figures.REGRESSION,
+    (CLASSIFICATION,): figures.CLASSIFICATION,
     (TOY,): toy.FIGURES,
     (BANANA, MAP): banana.FIGURES,
     (DENSE,): dense.FIGURES,
-    (DIGITS,): digits_results.FIGURES,
+    (DIGITS,): digits.FIGURES,
 }
 """Studies -> the figures that are drawn from their rows. Those of `COMPARED` are drawn for each protocol, in
-a folder of its own unless it is `tables.About.plain`."""
+a folder of its own unless it is the first."""
 
-CAPTIONS = {name: figure.caption for figures in FIGURES.values() for name, figure in figures.items()}
+CAPTIONS = {name: figure.caption for group in FIGURES.values() for name, figure in group.items()}
 
 PLAIN = {"start": (regression.DEFAULT,)}
 """Fits from other starts decide nothing."""
-
-UCI = tuple(name for name in regression.datasets() if name != SYNTHETIC)
 
 HEADING = "Which claims of the Power-EP paper hold"
 LEGEND = """\
@@ -72,13 +62,13 @@ class Evidence(NamedTuple):
     Attributes
     ----------
     frames : mapping
-        Study -> its rows, or None if it was not run.
+        Study that was run -> its rows.
     fits : mapping
         Study of `COMPARED` -> protocol that was run -> fits to compare.
     published : Published
     """
 
-    frames: Mapping[Study, pd.DataFrame | None]
+    frames: Mapping[Study, pd.DataFrame]
     fits: Mapping[Study, Mapping[str, pd.DataFrame]]
     published: Published
 
@@ -87,19 +77,14 @@ def read(
     folder: Path, published_folder: Path | None = None, studies: Collection[Study] = STUDIES
 ) -> Evidence:
     """Read the records of some studies, and the printed numbers where they are needed."""
-    frames = {study: records.find(study, folder) for study in studies}
+    found = {study: records.find(study, folder) for study in studies}
+    frames = {study: frame for study, frame in found.items() if frame is not None}
     fits: dict[Study, dict[str, pd.DataFrame]] = {study: {} for study in COMPARED}
-    for study, (_, protocols) in COMPARED.items():
-        for protocol in protocols:
-            if len(rows := _of_protocol(frames.get(study), protocol)):
-                fits[study][protocol] = scores.compared(rows, protocol)
+    for study in frames.keys() & COMPARED.keys():
+        by_protocol = {name: scores.compared(frames[study], name) for name in COMPARED[study].protocols}
+        fits[study] = {name: fits for name, fits in by_protocol.items() if len(fits)}
     printed = published.read(published_folder) if published_folder else Published([], [])
     return Evidence(frames, fits, printed)
-
-
-def _of_protocol(frame: pd.DataFrame | None, protocol: str) -> pd.DataFrame:
-    """Return the rows of a protocol; none without a frame."""
-    return REGRESSION.frame() if frame is None else frame[frame["protocol"] == protocol]
 
 
 def write(folder: Path, tables_folder: Path, figures_folder: Path, published_folder: Path) -> Written:
@@ -113,26 +98,27 @@ def write(folder: Path, tables_folder: Path, figures_folder: Path, published_fol
         The last holds the printed numbers (`published`).
     """
     evidence = read(folder, published_folder)
-    frames, digits = evidence.frames, evidence.frames[DIGITS]
-    if all(frame is None for frame in frames.values()):
+    frames = evidence.frames
+    if not frames:
         return Written([], [])
     notes, warnings = provenance.of(frames, folder)
     for study, by_protocol in evidence.fits.items():
-        about = COMPARED[study][0]
+        about = COMPARED[study]
         for protocol, fits in by_protocol.items():
-            rows = _of_protocol(frames[study], protocol)
+            rows = frames[study][frames[study]["protocol"] == protocol]
             origin = provenance.note(provenance.groups(study, folder, rows))
-            exact = frames[TOY] if (study, protocol) == (REGRESSION, DESCRIBED) else None
-            section = [] if exact is None else toy.section(exact, notes[TOY])
-            printed = published.about(fits, evidence.published.shares)
-            tables.write(fits, printed, tables_folder, origin, about.under(protocol), section)
-    if digits is not None:
-        digits_results.write(digits, notes[DIGITS], tables_folder)
+            has_toy = study == REGRESSION and protocol == DESCRIBED and TOY in frames
+            section = toy.section(frames[TOY], notes[TOY]) if has_toy else []
+            shares = evidence.published.shares
+            tables.write(fits, shares, tables_folder, origin, about.under(protocol), section)
+    if DIGITS in frames:
+        digits.write(frames[DIGITS], notes[DIGITS], tables_folder)
     if any(evidence.fits.values()):
-        data_sets.write(tables_folder, published_folder)
+        tables.write_data_sets(tables_folder, published_folder)
     draw_all(evidence, figures_folder)
-    studies = {name: slices[0].study for name, slices in CLAIMS.items()}
-    origins = {name: notes[study] for name, study in studies.items() if study not in COMPARED}
+    origins = {
+        name: notes.get(rows.study, []) for name, (rows, *_) in JUDGED.items() if rows.study not in COMPARED
+    }
     return Written([Chapter(HEADING, judge(evidence), LEGEND, origins)], warnings)
 
 
@@ -144,17 +130,16 @@ def draw(name: str, folder: Path, figures_folder: Path) -> None:
 
 def draw_all(evidence: Evidence, figures_folder: Path, names: Collection[str] = tuple(CAPTIONS)) -> None:
     """Draw figures, by default all, for which there are records."""
-    for studies, figures in FIGURES.items():
-        rows = [evidence.frames.get(study) for study in studies]
-        if any(frame is None for frame in rows):
+    for studies, group in FIGURES.items():
+        if not evidence.frames.keys() >= set(studies):
             continue
-        folders = {"": rows}
+        folders = {"": [evidence.frames[study] for study in studies]}
         if studies[0] in COMPARED:
-            plain = COMPARED[studies[0]][0].plain
+            plain = COMPARED[studies[0]].protocols[0]
             folders = {"" if p == plain else p: [fits] for p, fits in evidence.fits[studies[0]].items()}
-        for name in [name for name in figures if name in names]:
+        for name in [name for name in group if name in names]:
             for below, drawn in folders.items():
-                figures[name].draw(*drawn, Path(figures_folder, "pep", below, name))
+                group[name].draw(*drawn, Path(figures_folder, "pep", below, name))
 
 
 # Claims
@@ -166,67 +151,54 @@ def findings(folder: Path, published_folder: Path, names: Collection[str]) -> li
 
 
 def judge(evidence: Evidence, names: Collection[str] | None = None) -> list[Finding]:
-    """Return the findings on some claims, by default on all, under every protocol."""
-    return [
-        finding(name, protocol, blocks)
-        for name, (_, judge_claim) in JUDGED.items()
-        if names is None or name in names
-        for protocol, blocks in judge_claim(evidence).items()
-    ]
-
-
-def _by_protocol(
-    study: Study, judge_fits: Callable[[pd.DataFrame, Published], list[Block]]
-) -> Callable[[Evidence], Blocks]:
-    """Return the function that judges fits under every protocol that was run."""
-
-    def judged(evidence: Evidence) -> Blocks:
-        frames = evidence.fits[study] or {COMPARED[study][0].plain: study.frame()}
-        return {protocol: judge_fits(fits, evidence.published) for protocol, fits in frames.items()}
-
+    """Return the findings on some claims, by default on all, under every protocol that was run."""
+    judged = []
+    for name, (rows, protocol, blocks_of) in JUDGED.items():
+        if names is not None and name not in names:
+            continue
+        study = rows.study
+        frames = {protocol: evidence.frames[study]} if study in evidence.frames else {}
+        frames = dict(evidence.fits.get(study, frames))
+        judged += [finding(name, under, blocks_of(frame, evidence)) for under, frame in frames.items()]
+        if not frames:
+            block = Block("not run", "", (Line("every row", "", ""),), f"needs {study.file}", best=-math.inf)
+            judged.append(finding(name, protocol, [block]))
     return judged
 
 
-def _contest(claim: str) -> Callable[[Evidence], Blocks]:
+def _contest(claim: str) -> Callable[[pd.DataFrame, Evidence], list[Block]]:
     """Return the function that judges shares won, and compares those of both searches."""
 
-    def judged(evidence: Evidence) -> Blocks:
-        by_protocol = _by_protocol(REGRESSION, lambda fits, printed: contests.won(fits, printed, claim))
-        blocks, fits = by_protocol(evidence), evidence.fits[REGRESSION]
-        if {DESCRIBED, CONVERGED} <= set(fits):
-            searches = fits[CONVERGED], fits[DESCRIBED]
-            blocks[CONVERGED].append(contests.by_either_search(*searches, evidence.published, claim))
-        return blocks
+    def judged(fits: pd.DataFrame, evidence: Evidence) -> list[Block]:
+        described = evidence.fits[REGRESSION].get(DESCRIBED)
+        return contests.won(fits, evidence.published, claim, None if described is fits else described)
 
     return judged
 
 
-_SYNTHETIC = (Slice(REGRESSION, {"dataset": (SYNTHETIC,), **PLAIN}),)
-_UCI = (Slice(REGRESSION, {"dataset": UCI, **PLAIN}),)
-JUDGED: dict[str, tuple[tuple[Slice, ...], Callable[[Evidence], Blocks]]] = {
-    "PEP1": (_SYNTHETIC, _by_protocol(REGRESSION, lambda fits, _: synthetic.approaches_full(fits))),
-    "PEP2": (_SYNTHETIC, _by_protocol(REGRESSION, lambda fits, _: synthetic.overestimates(fits))),
-    "PEP3": (_SYNTHETIC, _by_protocol(REGRESSION, lambda fits, _: synthetic.intermediate_best(fits))),
-    "PEP4": (_UCI, _contest("PEP4")),
-    "PEP5": (_UCI, _contest("PEP5")),
-    "PEP6": (_UCI, _by_protocol(REGRESSION, lambda fits, _: contests.ranked(fits))),
-    "PEP7": (
-        (Slice(CLASSIFICATION),),
-        _by_protocol(CLASSIFICATION, lambda fits, printed: contests.no_winner(fits, printed, "PEP7")),
-    ),
-    "PEP8": ((Slice(LIMITS),), lambda e: {DESCRIBED: limits.recovered(e.frames[LIMITS])}),
-    "PEP9": ((Slice(DENSE),), lambda e: {RELEASED: dense.equal(e.frames[DENSE])}),
-    "PEP10": ((Slice(BANANA),), lambda e: {DESCRIBED: banana.moved(e.frames[BANANA])}),
-    "PEP11": ((Slice(DIGITS),), lambda e: {DESCRIBED: digits_results.minibatches(e.frames[DIGITS])}),
+_SYNTHETIC = Slice(REGRESSION, {"dataset": (SYNTHETIC,), **PLAIN})
+_UCI = Slice(REGRESSION, {"dataset": tuple(x for x in regression.datasets() if x != SYNTHETIC), **PLAIN})
+JUDGED: dict[str, tuple[Slice, str, Callable[[pd.DataFrame, Evidence], list[Block]]]] = {
+    "PEP1": (_SYNTHETIC, DESCRIBED, lambda fits, _: synthetic.approaches_full(fits)),
+    "PEP2": (_SYNTHETIC, DESCRIBED, lambda fits, _: synthetic.overestimates(fits)),
+    "PEP3": (_SYNTHETIC, DESCRIBED, lambda fits, _: synthetic.intermediate_best(fits)),
+    "PEP4": (_UCI, DESCRIBED, _contest("PEP4")),
+    "PEP5": (_UCI, DESCRIBED, _contest("PEP5")),
+    "PEP6": (_UCI, DESCRIBED, lambda fits, _: contests.ranked(fits)),
+    "PEP7": (Slice(CLASSIFICATION), RELEASED, lambda fits, e: contests.no_winner(fits, e.published, "PEP7")),
+    "PEP8": (Slice(LIMITS), DESCRIBED, lambda frame, _: limits.recovered(frame)),
+    "PEP9": (Slice(DENSE), RELEASED, lambda frame, _: dense.equal(frame)),
+    "PEP10": (Slice(BANANA), DESCRIBED, lambda frame, _: banana.moved(frame)),
+    "PEP11": (Slice(DIGITS), DESCRIBED, lambda frame, _: digits.minibatches(frame)),
 }
-"""Claim -> the rows that it needs, and the function that judges it. The paper's text is the only source;
-docs/paper-power-ep.md lists its gaps."""
+"""Claim -> the rows that it needs, the protocol where its study has none, and the function that judges it.
+The paper's text is the only source; docs/paper-power-ep.md lists its gaps."""
 
-CLAIMS = {name: rows for name, (rows, _) in JUDGED.items()}
+CLAIMS = {name: (rows,) for name, (rows, _, _) in JUDGED.items()}
 """Claim -> the rows that it needs."""
 
 
 def figure(name: str) -> tuple[Slice, ...]:
     """Return the rows that a figure needs."""
-    studies = next(studies for studies, figures in FIGURES.items() if name in figures)
+    studies = next(studies for studies, group in FIGURES.items() if name in group)
     return tuple(Slice(study, PLAIN if study is REGRESSION else {}) for study in studies)

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from papers.core import claims, style
-from papers.core.comparisons import Draft, higher, missing, not_lower, similar, tested
+from papers.core.comparisons import Draft, higher, not_lower, similar, tested
 from papers.core.study import Flag, Float, Integer, Study, Text
 from papers.core.verdicts import Block
-from papers.pep import classification, scores
-from papers.pep.figures import Figure, looks
+from papers.pep import classification, looks, scores
+from papers.pep.looks import Figure
 from tilted.learning.sparse import Fitted, maximise
 from tilted.likelihoods.probit import Probit
 
@@ -124,13 +124,25 @@ def map_of(alpha: float, drawn: Drawn) -> Iterator[dict[str, Any]]:
 # The records
 
 
-def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
-    """Repeat recorded fits, with the map of `MAPPED_SEED`."""
-    for seed, alpha in zip(rows["seed"], rows["alpha"], strict=True):
-        drawn = fit(int(seed), alpha)
-        yield BANANA, line_of(int(seed), alpha, drawn)
-        if seed == MAPPED_SEED:
-            yield from ((MAP, row) for row in map_of(alpha, drawn))
+def rows(seed: int, alpha: float) -> Iterator[tuple[Study, Row]]:
+    """Yield the rows of a fit, with the map of `MAPPED_SEED`."""
+    drawn = fit(seed, alpha)
+    yield BANANA, line_of(seed, alpha, drawn)
+    if seed == MAPPED_SEED:
+        yield from ((MAP, row) for row in map_of(alpha, drawn))
+
+
+def study() -> Iterator[tuple[Study, Row]]:
+    """Yield the rows of `BANANA` and `MAP`."""
+    for seed in range(SEEDS):
+        for alpha in ALPHAS:
+            yield from rows(seed, alpha)
+
+
+def _repeat(fits: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
+    """Repeat recorded fits."""
+    for seed, alpha in zip(fits["seed"], fits["alpha"], strict=True):
+        yield from rows(int(seed), alpha)
 
 
 def _kind(row: Row) -> Kind:
@@ -186,18 +198,6 @@ MAP = Study(
 with ``line`` the number of its piece."""
 
 
-def study() -> dict[Study, list[dict[str, Any]]]:
-    """Return the rows of `BANANA` and `MAP`."""
-    fits: list[dict[str, Any]] = []
-    points: list[dict[str, Any]] = []
-    for seed in range(SEEDS):
-        for alpha in ALPHAS:
-            drawn = fit(seed, alpha)
-            fits.append(line_of(seed, alpha, drawn))
-            points += map_of(alpha, drawn) if seed == MAPPED_SEED else []
-    return {BANANA: fits, MAP: points}
-
-
 # The verdict
 
 RATIO = "ratio: median distance to the boundary, pseudo-points / data"
@@ -207,12 +207,8 @@ TEST = (
 )
 
 
-def moved(frame: pd.DataFrame | None) -> list[Block]:
+def moved(frame: pd.DataFrame) -> list[Block]:
     """Judge PEP10 from rows of `BANANA`; draws are independent, so both estimands are the same."""
-    name = "where pseudo-points end"
-    if frame is None:
-        lines = tested([missing("pseudo-points", RATIO, "factor", "not run")])
-        return [Block(name, TEST, tuple(lines), "needs `tilted study banana`")]
     ratios = frame.pivot(index="seed", columns="alpha", values="ratio").dropna()
     low, middle, high = (ratios[alpha].to_numpy(float) for alpha in ALPHAS)
     drafts = [
@@ -229,7 +225,7 @@ def moved(frame: pd.DataFrame | None) -> list[Block]:
         f"mean ratio {_by_power(frame, 'ratio')}",
         f"mean number of pseudo-points outside the data's rectangle {_by_power(frame, 'outside')}",
     ]
-    return [Block(name, TEST, tuple(tested(drafts)), "; ".join(remarks))]
+    return [Block("where pseudo-points end", TEST, tuple(tested(drafts)), "; ".join(remarks))]
 
 
 def _draft(row: str, units: np.ndarray, judge: Rule, margin: float, quantity: str) -> Draft:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from papers.core.study import Flag, Float, Integer, Study, Text
 from papers.core.verdicts import Block
 from papers.data import Dataset, regression
 from papers.data import classification as data
-from papers.pep import classification
-from papers.pep.figures import Figure, looks
-from papers.pep.limits import line_of, not_made
+from papers.pep import classification, looks
+from papers.pep.limits import line_of
+from papers.pep.looks import Figure
 from tilted.inference.engine import infer
 from tilted.inference.ep import EP
 from tilted.inference.options import Options
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from papers.core.study import Row, Source
+    from papers.core.study import Row
 
 DATA, SPLIT, JITTER = "iono", 0, 1e-9
 LENGTHSCALES = tuple(np.round(np.exp(np.linspace(0.0, 4.0, 9)), 6))
@@ -48,15 +48,7 @@ OPTIONS = Options(tolerance=1e-10)
 # The experiment
 
 
-class Measured(NamedTuple):
-    """Energy (nats), test NLL (nats a point), and whether EP converged."""
-
-    energy: float
-    nll: float
-    converged: bool
-
-
-def study(dataset: Dataset) -> Iterator[dict[str, Any]]:
+def study(dataset: Dataset) -> Iterator[tuple[Study, Row]]:
     """Yield the rows of `DENSE` for the set `DATA`, lengthscale by lengthscale."""
     X, Xs, y, ys = classification.prepared(regression.parts(dataset, SPLIT))
     X, rows = np.unique(X, axis=0, return_index=True)
@@ -64,36 +56,29 @@ def study(dataset: Dataset) -> Iterator[dict[str, Any]]:
     for lengthscale in LENGTHSCALES:
         for variance in VARIANCES:
             kernel = SquaredExponential(variance, lengthscale)
-            dense, sparse = measured_dense(kernel, X, y, Xs, ys), measured_sparse(kernel, X, y, Xs, ys)
-            both = dense.converged and sparse.converged
-            for quantity, a, b in zip(QUANTITIES, dense[:2], sparse[:2], strict=True):
+            (*dense, dense_converged), (*sparse, sparse_converged) = measured(kernel, X, y, Xs, ys)
+            for quantity, a, b in zip(QUANTITIES, dense, sparse, strict=True):
                 identity = (DATA, len(y), len(ys), JITTER, lengthscale, variance, quantity)
-                values = (a, b, abs(a - b) / max(1.0, abs(a)), both)
-                yield dict(zip(DENSE.columns, (*identity, *values), strict=True))
+                values = (a, b, abs(a - b) / max(1.0, abs(a)), dense_converged and sparse_converged)
+                yield DENSE, dict(zip(DENSE.columns, (*identity, *values), strict=True))
 
 
-def measured_dense(
+def measured(
     kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Xs: np.ndarray, ys: np.ndarray
-) -> Measured:
-    """Measure EP on the dense posterior of X [N, D] and labels y [N], tested on Xs [N*, D] and ys [N*]."""
-    posterior = Dense.build(kernel.matrix(X))
-    inference = infer(posterior, Probit(), y, EP, OPTIONS)
-    latent = inference.state.predict(kernel.matrix(Xs, X), kernel.diagonal(Xs))
-    return Measured(-inference.log_evidence, _nll(ys, *latent), inference.status.converged)
+) -> Iterator[tuple[float, float, bool]]:
+    """Yield energy (nats), test NLL (nats a point) and whether EP converged, of dense and of sparse EP.
 
-
-def measured_sparse(
-    kernel: SquaredExponential, X: np.ndarray, y: np.ndarray, Xs: np.ndarray, ys: np.ndarray
-) -> Measured:
-    """Measure sparse EP on the same data, with every training input a pseudo-input."""
+    Both train on X [N, D] and labels y [N], and are tested on Xs [N*, D] and ys [N*]. Every training input is
+    a pseudo-input of sparse EP.
+    """
+    dense = infer(Dense.build(kernel.matrix(X)), Probit(), y, EP, OPTIONS)
+    latent_of_dense = dense.state.predict(kernel.matrix(Xs, X), kernel.diagonal(Xs))
     posterior = Sparse.build(kernel, X, X, jitter=JITTER)
-    inference = infer(posterior, Probit(), y, EP, OPTIONS)
-    latent = posterior.predict(inference.state, Xs)
-    return Measured(-inference.log_evidence, _nll(ys, *latent), inference.status.converged)
-
-
-def _nll(ys: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> float:
-    return metrics.negative_log_likelihood(Probit().log_predictive(ys, mean, variance))
+    sparse = infer(posterior, Probit(), y, EP, OPTIONS)
+    latent_of_sparse = posterior.predict(sparse.state, Xs)
+    for inference, latent in ((dense, latent_of_dense), (sparse, latent_of_sparse)):
+        nll = metrics.negative_log_likelihood(Probit().log_predictive(ys, *latent))
+        yield -inference.log_evidence, nll, inference.status.converged
 
 
 # The record
@@ -103,11 +88,6 @@ def _nll(ys: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> float:
 def load(mirror: str | None) -> Dataset:
     """Return the data of the study."""
     return data.load(DATA, data.RELEASED, mirror=mirror)
-
-
-def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
-    """Repeat the whole study."""
-    return ((DENSE, line) for line in study(load(source.mirror)))
 
 
 DENSE = Study(
@@ -125,7 +105,7 @@ DENSE = Study(
     group=("data",),
     together=("data",),
     seconds=0.5,
-    repeat=_repeat,
+    repeat=lambda rows, source: study(load(source.mirror)),
 )
 """A row is one of `QUANTITIES`; ``difference``: relative to the larger of 1 and the dense one."""
 
@@ -136,10 +116,8 @@ ACCURACY = claims.load()["PEP9"].margin["difference"]
 TEST = f"largest relative difference at most {ACCURACY:g} on the whole grid; interval: smallest and largest"
 
 
-def equal(frame: pd.DataFrame | None) -> list[Block]:
-    """Judge PEP9 from rows of `DENSE`; None means that the study was not run."""
-    if frame is None:
-        return [not_made("M = N", TEST, "dense.csv (`tilted study dense`)")]
+def equal(frame: pd.DataFrame) -> list[Block]:
+    """Judge PEP9 from rows of `DENSE`."""
     lines = []
     for quantity in QUANTITIES:
         pairs = frame[frame["quantity"] == quantity]

@@ -6,6 +6,7 @@ data set; one of exact regressions takes a block of made-up sets; one of digits 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -15,12 +16,10 @@ from papers.core.jobs import Job, blocks
 from papers.core.slices import Slice
 from papers.data import mnist
 from papers.data.own import described
-from papers.pep import classification, data_sets, regression, toy
+from papers.pep import classification, digits, regression, toy
 from papers.pep import records as studies
 from papers.pep import tables as pages
-from papers.pep.digits import results as digits_results
-from papers.pep.digits import training as digits
-from papers.pep.regression import DESCRIBED
+from papers.pep.regression import DESCRIBED, power
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -70,7 +69,7 @@ def _fits(section: str, name: str, grid: Config, protocol: str, dataset: str, fi
     chosen = {"protocol": protocol} | {key: grid[key] for key in ("alphas", "m", "starts") if key in grid}
     cells, splits = experiment.cells(chosen), range(first, last + 1)
     where: dict[str, Any] = {"dataset": [dataset], "split": splits, "protocol": [protocol]}
-    where["alpha"] = sorted({studies.power(cell[0]) for cell in cells})
+    where["alpha"] = sorted({power(cell[0]) for cell in cells})
     where["m"] = sorted({cell[1] for cell in cells})
     if experiment is regression:
         kind, folder, data, title = "pep_regression", f"pep/{name}", "regression", f"PEP {name}"
@@ -105,7 +104,7 @@ def block(
     data: str | None = None,
     kept: Sequence[dict[str, Any]] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Return the records of a grid on a block of splits of one data set, and write the log.
+    """Return the rows of a grid on a block of splits of one data set, and write the log.
 
     Parameters
     ----------
@@ -118,13 +117,21 @@ def block(
     dataset, grid
         See `run_block`.
     kept : sequence of dict
-        Earlier records.
+        Earlier rows.
     """
     from papers.data import standard
 
     module, splits = import_module(experiment), range(first, last + 1)
     standard_set = standard.read_standard(data) if data else None
-    return regression.narrate(run_block(module, dataset, splits, grid, standard_set, kept), log)
+    return _logged(run_block(module, dataset, splits, grid, standard_set, kept), log)
+
+
+def _logged(rows: Iterable[dict[str, Any]], path: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows and write one line of a log file for each."""
+    with open(path, "w", encoding="utf-8", buffering=1) as log:
+        for row in rows:
+            print(", ".join(f"{name} {value}" for name, value in row.items() if value != ""), file=log)
+            yield row
 
 
 def run_block(
@@ -135,7 +142,7 @@ def run_block(
     standard_set: Dataset | None = None,
     earlier: Iterable[dict[str, Any]] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yield the records of a grid of fits on some splits.
+    """Yield the rows of a grid of fits on some splits.
 
     Parameters
     ----------
@@ -149,15 +156,15 @@ def run_block(
     standard_set : Dataset, optional
         The data; made-up ones are drawn.
     earlier : iterable of dict
-        Records (`papers.core.checkpoint`), which are not repeated.
+        Rows (`papers.core.checkpoint`), which are not repeated.
     """
     protocol = grid["protocol"]
-    by_cell = {tuple(record[name] for name in experiment.NAMES): record for record in earlier}
+    rows = {tuple(row[name] for name in experiment.NAMES): row for row in earlier}
     for split in splits:
         split_data = experiment.parts_of(dataset, split, standard_set)
         for cell in experiment.cells(grid):
-            record = by_cell.get((dataset, protocol, split, *cell))
-            yield record or experiment.run_cell(split_data, dataset, split, *cell, protocol=protocol)
+            row = rows.get((dataset, protocol, split, power(cell[0]), *cell[1:]))
+            yield row or experiment.run_cell(split_data, dataset, split, *cell, protocol=protocol)
 
 
 def _toy(config: Config) -> Iterator[Job]:
@@ -179,38 +186,33 @@ def _toy(config: Config) -> Iterator[Job]:
 
 
 def exact(first: int, last: int, sizes: Sequence[int], log: str) -> Iterator[dict[str, Any]]:
-    """Return the rows of a block of made-up sets."""
-    return toy.study(range(first, last + 1), sizes)
+    """Return the rows of a block of made-up sets, and write the log."""
+    return _logged(toy.study(range(first, last + 1), sizes), log)
 
 
 def _digits(config: Config) -> Iterator[Job]:
     """Yield the trainings; one that two grids ask for comes twice."""
     for grid in config.get("mnist", {}).values():
-        for m in grid["m"]:
-            for alpha in grid["alphas"]:
-                for seed in range(grid["seeds"]):
-                    yield _training(float(alpha), m, seed, grid["steps"])
-
-
-def _training(alpha: float, m: int, seed: int, steps: int) -> Job:
-    settings = {"alpha": alpha, "m": m, "seed": seed, "steps": steps}
-    return Job(
-        f"data/fits/mnist/{steps}/alpha{alpha:g}-m{m}-seed{seed}.jsonl.gz",
-        "pep_digits",
-        f"{__name__}:training",
-        settings,
-        (digits.__name__, VB),
-        {"raw": tuple(f"data/raw/{file['path']}" for file in mnist.raw_files())},
-        keys=(Slice(studies.DIGITS, {name: [value] for name, value in settings.items()}),),
-        part="digits",
-    )
+        raw, steps = tuple(f"data/raw/{file['path']}" for file in mnist.raw_files()), grid["steps"]
+        for m, alpha, seed in itertools.product(grid["m"], grid["alphas"], range(grid["seeds"])):
+            settings = {"alpha": float(alpha), "m": m, "seed": seed, "steps": steps}
+            yield Job(
+                f"data/fits/mnist/{steps}/alpha{alpha:g}-m{m}-seed{seed}.jsonl.gz",
+                "pep_digits",
+                f"{__name__}:training",
+                settings,
+                (digits.__name__, VB),
+                {"raw": raw},
+                keys=(Slice(studies.DIGITS, {name: [value] for name, value in settings.items()}),),
+                part="digits",
+            )
 
 
 def training(
     alpha: float, m: int, seed: int, steps: int, raw: Sequence[str], log: str
 ) -> Iterator[dict[str, Any]]:
-    """Return the measurements of one training on the digits from the raw files."""
-    return digits.narrate(digits.run(mnist.load(), alpha, m, seed, steps), log)
+    """Return the measurements of one training on the digits from the raw files, and write the log."""
+    return _logged(digits.run(mnist.load(), alpha, m, seed, steps), log)
 
 
 def lacking(job: Job, frame: pd.DataFrame) -> Job:
@@ -228,12 +230,11 @@ def lacking(job: Job, frame: pd.DataFrame) -> Job:
     p, experiment = job.parameters, import_module(job.parameters["experiment"])
     splits = range(p["first"], p["last"] + 1)
     recorded = frame[job.keys[0].mask(frame)]
-    names = ["alpha", "m", *(["start"] if experiment is regression else [])]
-    counted = recorded.groupby(names)["split"].nunique()
+    counted = recorded.groupby(list(experiment.NAMES[3:]))["split"].nunique()
     missing = [
         cell
         for cell in experiment.cells(p["grid"])
-        if counted.get((studies.power(cell[0]), *cell[1:]), 0) < len(splits)
+        if counted.get((power(cell[0]), *cell[1:]), 0) < len(splits)
     ]
     powers = {cell[0] for cell in missing}
     # exact regressions are of no number of pseudo-points: one stands for all
@@ -253,8 +254,8 @@ def tables(config: Config) -> list[str]:
         grids = config.get(section, {}).values()
         for protocol in dict.fromkeys(p for grid in grids for p in grid.get("protocols", [DESCRIBED])):
             names += pages.names(about.under(protocol))
-    names += [data_sets.NAME] if names else []
-    return [*names, *(digits_results.NAMES if config.get("mnist") else [])]
+    names += [pages.DATA_SETS] if names else []
+    return [*names, *(digits.TABLES if config.get("mnist") else [])]
 
 
 def figures(config: Config) -> list[str]:

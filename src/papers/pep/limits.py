@@ -15,7 +15,7 @@ to the new site, and with the full step [Bui et al. 2017, remarks 2 to 4].
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from papers.core.study import Row, Source
+    from papers.core.study import Row
 
 SIZES = {"small": (40, 2, 4), "middle": (120, 3, 15), "large": (300, 5, 40)}
 """Problem -> data, dimensions, pseudo-points."""
@@ -49,12 +49,6 @@ NOISE, N_TEST, SEED = 0.1, 50, 0
 
 
 # The experiment
-
-
-def study() -> Iterator[dict[str, Any]]:
-    """Yield the rows of `LIMITS`, problem by problem."""
-    for problem in SIZES:
-        yield from problem_lines(problem)
 
 
 def problem_lines(problem: str) -> Iterator[dict[str, Any]]:
@@ -121,9 +115,9 @@ def relative_difference(values: float | np.ndarray, expected: float | np.ndarray
 # The record
 
 
-def _repeat(rows: pd.DataFrame, source: Source) -> Iterator[tuple[Study, Row]]:
-    """Repeat the problems that rows come from."""
-    for problem in rows["problem"].unique():
+def study(problems: Iterable[str] = tuple(SIZES)) -> Iterator[tuple[Study, Row]]:
+    """Yield the rows of `LIMITS`, problem by problem."""
+    for problem in problems:
         yield from ((LIMITS, line) for line in problem_lines(problem))
 
 
@@ -143,7 +137,7 @@ LIMITS = Study(
     group=("problem",),
     together=("problem",),
     seconds=0.1,
-    repeat=_repeat,
+    repeat=lambda rows, source: study(rows["problem"].unique()),
 )
 """A row is a comparison; ``limit``: FITC, VFE, one pass (F.4) or one pass (full step); ``difference``: the
 largest, relative."""
@@ -161,27 +155,18 @@ QUANTITY = "largest relative difference"
 EVIDENCE, POSTERIOR = ("evidence",), ("mean", "variance")
 
 
-def recovered(frame: pd.DataFrame | None) -> list[Block]:
-    """Judge PEP8 from rows of `LIMITS`; None means that the study was not run.
+def recovered(frame: pd.DataFrame) -> list[Block]:
+    """Judge PEP8 from rows of `LIMITS`.
 
     The first block decides: FITC at power 1, VFE at 0 and as the limit of small powers, and one pass as
     the paper prints it. The second block has the full step.
     """
-    if frame is None:
-        return [not_made("limits", TEST, "limits.csv (`tilted study limits`)")]
     reached = [_limit(frame, limit, names) for limit in (FITC, VFE) for names in (EVIDENCE, POSTERIOR)]
     test = f"{TEST}; α in {', '.join(f'{a:g}' for a in sorted(PASSES))} for one pass"
     return [
         Block("direct computation", test, (*reached, *_passes(frame, PRINTED)), best=-math.inf),
         Block("one pass with the full step", TEST, tuple(_passes(frame, FULL_STEP)), best=-math.inf),
     ]
-
-
-def not_made(row: str, test: str, needed: str) -> Block:
-    """Return the block that replaces the comparisons of a study that was not run."""
-    return Block(
-        "direct computation", test, (Line(row, QUANTITY, "excess"),), f"needs {needed}", best=-math.inf
-    )
 
 
 def _limit(frame: pd.DataFrame, limit: str, quantities: tuple[str, ...]) -> Line:

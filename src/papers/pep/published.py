@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-from papers.pep.scores import predictive
-
-if TYPE_CHECKING:
-    import pandas as pd
+from typing import NamedTuple
 
 FILE, SETS_FILE = "pep_win_rates.csv", "pep_set_counts.csv"
 
@@ -57,9 +52,3 @@ def read(folder: Path) -> Published:
         [Printed(*row) for row in shares[list(Printed._fields)].itertuples(index=False)],
         [Counted(*row) for row in counts[list(Counted._fields)].itertuples(index=False)],
     )
-
-
-def about(fits: pd.DataFrame, printed: Sequence[Printed]) -> list[Printed]:
-    """Select the printed shares of the scores that a frame of fits has."""
-    names = {score.name for score in predictive(fits)}
-    return [line for line in printed if line.score in names]

@@ -36,12 +36,11 @@ from papers.core.study import Float, Integer, Study, Text, one_test_point, order
 from papers.data import classification as class_data
 from papers.data import mnist
 from papers.data import regression as regression_data
-from papers.pep import banana, classification, dense, limits, made_up, regression, toy
+from papers.pep import banana, classification, dense, digits, limits, regression, toy
 from papers.pep.banana import BANANA, MAP
 from papers.pep.dense import DENSE
-from papers.pep.digits import training as digits
 from papers.pep.limits import LIMITS
-from papers.pep.regression import FAILED, FULL, OK, OUTCOMES, STOPPED
+from papers.pep.regression import FAILED, FULL, OK, OUTCOMES, STOPPED, power
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,24 +52,11 @@ if TYPE_CHECKING:
     from papers.core.study import Row, Source
     from papers.data import Dataset
 
-    Line = dict[str, Any]
-    Repeat = Callable[[pd.DataFrame, Source], "Pairs"]
     Pairs = Iterator[tuple[Study, Row]]
 
 __all__ = [
-    "BANANA", "CLASSIFICATION", "DENSE", "DIGITS", "LIMITS", "MAP", "REGRESSION", "STUDIES", "TOY",
-    "line_of", "power",
+    "BANANA", "CLASSIFICATION", "DENSE", "DIGITS", "LIMITS", "MAP", "REGRESSION", "STUDIES", "TOY", "power",
 ]  # fmt: skip
-
-
-def line_of(record: Line) -> Line:
-    """Return a row of `REGRESSION` or `CLASSIFICATION` from a fit record (``run_cell`` of the experiment)."""
-    return {**record, "alpha": power(record["alpha"]), **regression.ended(record)}
-
-
-def power(alpha: float | str) -> str:
-    """Return a power as the records name it."""
-    return alpha if alpha == FULL else f"{alpha:g}"
 
 
 def _powers(column: pd.Series) -> pd.Series:
@@ -91,43 +77,33 @@ def _ends(frame: pd.DataFrame, scores: Iterable[str]) -> Iterable[tuple[pd.Serie
 
 
 @lru_cache(maxsize=2)
-def _regression_set(name: str, mirror: str | None) -> Dataset | None:
-    return None if name == made_up.SYNTHETIC else regression_data.load(name, mirror=mirror)
+def _data(experiment: ModuleType, dataset: str, protocol: str, mirror: str | None) -> Dataset | None:
+    """Return a data set, or None for the sets that the experiment draws."""
+    if dataset == experiment.datasets()[0]:
+        return None
+    if experiment is regression:
+        return regression_data.load(dataset, mirror=mirror)
+    return class_data.load(dataset, protocol, mirror=mirror)
 
 
-@lru_cache(maxsize=2)
-def _classification_set(name: str, protocol: str, mirror: str | None) -> Dataset | None:
-    return None if name == classification.MADE_UP else class_data.load(name, protocol, mirror=mirror)
-
-
-def _repeat_regressions(rows: pd.DataFrame, source: Source) -> Pairs:
+def _repeat_fits(experiment: ModuleType, rows: pd.DataFrame, source: Source) -> Iterator[Row]:
     """Repeat fits from scratch."""
-    names = ["dataset", "split", "alpha", "m", "start", "protocol"]
-    for name, split, power, *settings in rows[names].itertuples(index=False):
-        data = regression.parts_of(name, split, _regression_set(name, source.mirror))
-        alpha = FULL if power == FULL else float(power)
-        yield REGRESSION, line_of(regression.run_cell(data, name, split, alpha, *settings))
-
-
-def _repeat_classifications(rows: pd.DataFrame, source: Source) -> Pairs:
-    """Repeat fits from scratch."""
-    names = ["dataset", "split", "alpha", "m", "protocol"]
-    for name, split, power, m, protocol in rows[names].itertuples(index=False):
-        data = classification.parts_of(name, split, _classification_set(name, protocol, source.mirror))
-        fit = classification.run_cell(data, name, split, float(power), m, protocol)
-        yield CLASSIFICATION, line_of(fit)
+    for cell in rows[list(experiment.NAMES)].to_dict("records"):
+        data = _data(experiment, cell["dataset"], cell["protocol"], source.mirror)
+        parts = experiment.parts_of(cell["dataset"], cell["split"], data)
+        alpha = cell["alpha"] if cell["alpha"] == FULL else float(cell["alpha"])
+        yield experiment.run_cell(parts, **{**cell, "alpha": alpha})
 
 
 def _fits(
     file: str,
     experiment: ModuleType,
-    repeat: Repeat,
     variants: dict[str, tuple[str, ...]],
     scores: dict[str, Float],
     todays: Callable[[Mapping[str, Any]], str] | None = None,
 ) -> Study:
     """Return a study of fits; studies differ in the columns of their conditions and in their scores."""
-    return Study(
+    study = Study(
         file,
         {
             "dataset": ordered_text(experiment.datasets()),
@@ -151,8 +127,9 @@ def _fits(
         objective="-nlml",
         protocol=todays,
         together=("protocol", *(name for name in variants if name != "protocol"), "dataset", "split", "m"),
-        repeat=repeat,
+        repeat=lambda rows, source: ((study, row) for row in _repeat_fits(experiment, rows, source)),
     )
+    return study
 
 
 NLML, SCORE = Float(12, tolerance=0.01), Float(10, tolerance=1e-3)
@@ -161,14 +138,12 @@ NLML, SCORE = Float(12, tolerance=0.01), Float(10, tolerance=1e-3)
 REGRESSION: Study = _fits(
     "pep/regression.csv.gz",
     regression,
-    _repeat_regressions,
     {"start": tuple(regression.STARTS), "protocol": tuple(regression.SEARCHES)},
     {"nlml": NLML, "smse": SCORE, "smll": SCORE},
 )
 CLASSIFICATION: Study = _fits(
     "pep/classification.csv.gz",
     classification,
-    _repeat_classifications,
     {"protocol": class_data.PROTOCOLS},
     {"nlml": NLML, "error": Float(10, tolerance=one_test_point, share=True), "nll": SCORE},
     classification.todays,
@@ -257,22 +232,25 @@ DIGITS = Study(
 
 STUDIES = (REGRESSION, CLASSIFICATION, TOY, DIGITS, LIMITS, DENSE, BANANA, MAP)
 
-SMALL: dict[str, Callable[[str | None], Mapping[Study, Iterable[Line]]]] = {
-    "limits": lambda mirror: {LIMITS: limits.study()},
-    "dense": lambda mirror: {DENSE: dense.study(dense.load(mirror))},
+SMALL: dict[str, Callable[[str | None], Pairs]] = {
+    "limits": lambda mirror: limits.study(),
+    "dense": lambda mirror: dense.study(dense.load(mirror)),
     "banana": lambda mirror: banana.study(),
 }
-"""Study that no job makes -> function of a mirror of raw data that runs it."""
+"""Study that no job makes -> function of a mirror of raw data that yields its rows."""
 
 
 def make(name: str, folder: str | Path, mirror: str | None = None) -> dict[str, Change]:
     """Run one of `SMALL` and write its rows into a folder of records."""
-    return records.put(folder, SMALL[name](mirror), keep=False)
+    rows: dict[Study, list[Row]] = {}
+    for study, row in SMALL[name](mirror):
+        rows.setdefault(study, []).append(row)
+    return records.put(folder, rows, keep=False)
 
 
 ROWS_OF = {
-    "fits/pep": lambda record: [(REGRESSION, line_of(record))],
-    "fits/pep-classification": lambda record: [(CLASSIFICATION, line_of(record))],
+    "fits/pep": lambda record: [(REGRESSION, record)],
+    "fits/pep-classification": lambda record: [(CLASSIFICATION, record)],
     "fits/pep-toy": lambda record: [(TOY, record)],
     "fits/mnist": lambda record: [(DIGITS, record)],
 }

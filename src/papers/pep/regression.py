@@ -1,25 +1,29 @@
-"""The regression experiments of the Power-EP paper: a record for each (data set, split, alpha, M, start).
+"""The regression experiments of the Power-EP paper: a row for each (data set, split, alpha, M, start).
 
 The paper leaves open the following choices. Inputs and targets are standardised by the training rows. Kuu has
 a relative jitter of 1e-6. A search starts at one of `STARTS`: by default at training inputs drawn at random,
 variance 1, lengthscales sqrt(D) and noise 0.1. Under the protocol "as-described" a search is L-BFGS-B and
 stops at the paper's 2000 evaluations. Under "converged" it is BFGS with a full matrix and goes on until its
 next step is expected to gain less than 1e-5 nats.
+
+The made-up sets are thirty sets of 1000 points with five inputs from a Gaussian process with an ARD
+squared-exponential kernel [Bui et al. 2017, section 4.1]. The paper states neither the distribution of the
+inputs nor the hyperparameters. Ours: inputs uniform on [-2, 2]^5, lengthscales log-uniform on [1, 4],
+variance 1, noise variance 0.01.
 """
 
 from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from papers.core import metrics
 from papers.data import DataError, Dataset, regression
-from papers.pep.made_up import DRAWN, POINTS, SYNTHETIC, draw
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.learning.regression import Fitted, maximise
 from tilted.learning.search import Search
@@ -28,7 +32,6 @@ from tilted.posteriors.collapsed import Regression
 from tilted.posteriors.full import FullRegression
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Any, TypeVar
 
     from tilted.learning.sparse import Fitted as SparseFitted
@@ -36,17 +39,22 @@ if TYPE_CHECKING:
     Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
     FitT = TypeVar("FitT", Fitted, SparseFitted)
 
-PAPER = "pep"
 FULL = "full"
 
+SYNTHETIC, DRAWN, POINTS = "synthetic", 30, 1000
+HALF_WIDTH, SCALES, DRAWN_NOISE, DRAWN_JITTER = 2.0, (1.0, 4.0), 0.01, 1e-10
+"""The jitter is relative, on the covariance drawn from, and far below the noise."""
+
 VARIANCE, JITTER = 1.0, 1e-6
+"""Variance of the function: of the made-up sets, and where a search starts; relative jitter of Kuu."""
+
 SEARCH = Search(max_iterations=2000)
 DESCRIBED, CONVERGED = "as-described", "converged"
 SEARCHES = {DESCRIBED: SEARCH, CONVERGED: Search(method="bfgs", max_iterations=6000)}
 """By protocol. The largest observed number of evaluations with up to 50 pseudo-points is 2961."""
 
 NAMES = ("dataset", "protocol", "split", "alpha", "m", "start")
-"""Fields that name a record."""
+"""Columns that name a row."""
 
 OUTCOMES = OK, STOPPED, FAILED = ("ok", "stopped", "failed")
 """``stopped``: numbers, but the search did not converge; ``failed``: no numbers."""
@@ -87,6 +95,28 @@ STARTS = {
 DEFAULT = "data"
 
 
+class Drawn(NamedTuple):
+    """A made-up set and its generating values: X [N, D], y [N] with noise, f [N] without."""
+
+    X: np.ndarray
+    y: np.ndarray
+    f: np.ndarray
+    kernel: SquaredExponential
+    noise: float
+
+
+def draw(seed: int, n: int = POINTS, dimension: int = 5) -> Drawn:
+    """Draw a made-up set of ``n`` points; it has its own seed and generator."""
+    rng = np.random.default_rng([seed, n, dimension])
+    X = rng.uniform(-HALF_WIDTH, HALF_WIDTH, (n, dimension))
+    low, high = np.log(SCALES)
+    kernel = SquaredExponential(VARIANCE, tuple(np.exp(rng.uniform(low, high, dimension))))
+    K = kernel.matrix(X)
+    K.flat[:: n + 1] += DRAWN_JITTER * VARIANCE
+    f = np.linalg.cholesky(K) @ rng.standard_normal(n)
+    return Drawn(X, f + np.sqrt(DRAWN_NOISE) * rng.standard_normal(n), f, kernel, DRAWN_NOISE)
+
+
 def datasets() -> list[str]:
     """Return the names of the data sets, the made-up ones first."""
     return [SYNTHETIC, *regression.names()]
@@ -96,13 +126,16 @@ def sizes(dataset: str) -> tuple[int, int]:
     """Return the numbers of training points and of splits of a data set."""
     if dataset == SYNTHETIC:
         return POINTS // 2, DRAWN
-    if dataset not in regression.names():
-        try:
-            regression.entry_of(dataset)
-        except DataError as error:
-            raise DataError(f"neither '{SYNTHETIC}', the made-up sets, nor a real one: {error}") from error
-    entry = regression.entry_of(dataset)
+    try:
+        entry = regression.entry_of(dataset)
+    except DataError as error:
+        raise DataError(f"neither '{SYNTHETIC}', the made-up sets, nor a real one: {error}") from error
     return regression.n_train(entry["shape"][0]), regression.SPLITS
+
+
+def power(alpha: float | str) -> str:
+    """Return a power as the rows name it."""
+    return alpha if alpha == FULL else f"{alpha:g}"
 
 
 def cells(grid: dict[str, Any]) -> list[tuple[float | str, int, str]]:
@@ -140,16 +173,6 @@ def parts_of(name: str, split: int, dataset: Dataset | None) -> Parts:
     order = np.random.default_rng([split, 1]).permutation(len(drawn.y))
     train, test = np.split(order, [len(order) // 2])
     return drawn.X[train], drawn.X[test], drawn.y[train], drawn.y[test]
-
-
-def narrate(records: Iterable[dict[str, Any]], path: str | Path) -> Iterator[dict[str, Any]]:
-    """Yield the records and write one line of a log file for each fit."""
-    with open(path, "w", encoding="utf-8", buffering=1) as log:
-        for r in records:
-            conditions = ", ".join(r[name] for name in ("protocol", "start") if name in r)
-            fit = f"split {r['split']}, alpha {r['alpha']}, m {r['m']}, {conditions}"
-            print(f"{fit}: {r['seconds']:.2f} s, {r['status']['message']}", file=log)
-            yield r
 
 
 def standardise(X_train: np.ndarray, X_test: np.ndarray, y_train: np.ndarray, y_test: np.ndarray) -> Parts:
@@ -200,7 +223,6 @@ def run_cell(
     m: int,
     start: str = DEFAULT,
     protocol: str = DESCRIBED,
-    search: Search | None = None,
 ) -> dict[str, Any]:
     """Fit and test one split.
 
@@ -209,7 +231,7 @@ def run_cell(
     split_data : tuple of arrays
         X_train [N, D], X_test [N*, D], y_train, y_test, not standardised.
     dataset, split : str, int
-        For the record; the split seeds the choice of the first pseudo-inputs.
+        For the row; the split seeds the choice of the first pseudo-inputs.
     alpha : float in [0, 1], or "full"
         The power; "full" is exact regression.
     m : int
@@ -218,13 +240,11 @@ def run_cell(
         One of `STARTS`.
     protocol : str
         One of `SEARCHES`.
-    search : Search, optional
-        Default: that of the protocol.
 
     Returns
     -------
     dict
-        A failed fit is a record with its reason in ``status.message``.
+        A row of `records.REGRESSION`, with the learned ``hyperparameters``. A failed fit has no numbers.
 
     Raises
     ------
@@ -239,10 +259,9 @@ def run_cell(
         FullRegression(X, y) if alpha == FULL else Regression(X, y, float(alpha), jitter=JITTER)
     )
     identity = {
-        "paper": PAPER,
         "dataset": dataset,
         "split": int(split),
-        "alpha": alpha,
+        "alpha": power(alpha),
         "m": len(Z),
         "start": start,
         "protocol": protocol,
@@ -250,62 +269,60 @@ def run_cell(
         "n_test": len(ys),
     }
     outcome = attempted(
-        lambda: maximise(problem, kernel, Z, at.noise, search or SEARCHES[protocol]),
+        lambda: maximise(problem, kernel, Z, at.noise, SEARCHES[protocol]),
         lambda fitted: _tested(fitted, Xs, ys, y),
-        ("nlml", "smse", "smll"),
+        ("nlml", "smse", "smll", "hyperparameters"),
     )
     return {**identity, **outcome}
 
 
 def attempted(
-    fit: Callable[[], FitT], test: Callable[[FitT], dict[str, Any]], scores: tuple[str, ...]
+    fit: Callable[[], FitT], test: Callable[[FitT], dict[str, Any]], columns: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Run and test a fit, and return its result with its processor seconds.
+    """Run and test a fit, and return its results, how it ended and its processor seconds.
 
     Parameters
     ----------
     fit : callable
         Returns a fit, which has a ``status``.
     test : callable
-        Fit -> ``scores``, ``hyperparameters`` and ``status``.
-    scores : tuple of str
-        Names of the scores; a failed fit has none of them, and its reason in ``status.message``.
+        Fit -> ``columns``.
+    columns : tuple of str
+        Names of the results; a failed fit has none of them.
     """
     fitted: FitT | None = None
     began = time.process_time()
     try:
         fitted = fit()
-        outcome = test(fitted)
+        row = test(fitted)
+        outcome, message = (OK, "") if fitted.status.converged else (STOPPED, fitted.status.message)
     except (NotPositiveDefinite, ArithmeticError, ValueError) as error:
-        evaluations = fitted.status.evaluations if fitted else 1
-        status = {"converged": False, "evaluations": evaluations, "message": f"failed: {error}"}
-        outcome = {**dict.fromkeys((*scores, "hyperparameters")), "status": status}
-    return {**outcome, "seconds": time.process_time() - began}
+        row = dict.fromkeys(columns)
+        outcome, message = FAILED, str(error)
+    seconds = time.process_time() - began
+    evaluations = fitted.status.evaluations if fitted else 1
+    ended = {"evaluations": evaluations, "outcome": outcome, "message": " ".join(message.split())}
+    return {**row, **ended, "seconds": seconds}
 
 
-def ended(record: dict[str, Any]) -> dict[str, Any]:
-    """Return how a record (by `attempted`) ended, as rows: ``evaluations``, ``outcome``, ``message``."""
-    status = record["status"]
-    outcome = FAILED if record["nlml"] is None else OK if status["converged"] else STOPPED
-    message = "" if outcome == OK else " ".join(status["message"].removeprefix("failed: ").split())
-    return {"evaluations": status["evaluations"], "outcome": outcome, "message": message}
+def require_finite(mean: np.ndarray) -> None:
+    """Raise ArithmeticError if a predictive mean is not finite."""
+    if not np.all(np.isfinite(mean)):
+        raise ArithmeticError("a predictive mean is not finite")
 
 
 def _tested(fitted: Fitted, Xs: np.ndarray, ys: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    """Return scores and status of a fit; raise ArithmeticError if it does not predict."""
+    """Return the scores and hyperparameters of a fit."""
     mean, variance = fitted.state.predict(Xs)
-    variance = variance + fitted.state.noise
-    if not np.all(np.isfinite(mean)):
-        raise ArithmeticError("a predictive mean is not finite")
+    require_finite(mean)
     kernel_variance, *lengthscale = fitted.state.kernel.parameters().tolist()
     return {
         "nlml": -fitted.state.log_evidence,
         "smse": metrics.standardised_squared_error(ys, mean),
-        "smll": metrics.standardised_log_loss(ys, mean, variance, y),
+        "smll": metrics.standardised_log_loss(ys, mean, variance + fitted.state.noise, y),
         "hyperparameters": {
             "variance": kernel_variance,
             "lengthscale": lengthscale,
             "noise": fitted.state.noise,
         },
-        "status": fitted.status.as_dict(),
     }

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.core import claims
-from papers.core.comparisons import Score, require_one_protocol
+from papers.core.comparisons import Score
 from papers.core.grid import counted
 from papers.core.spans import spans
-from papers.pep.made_up import SYNTHETIC
-from papers.pep.regression import DEFAULT, DESCRIBED, FAILED, FULL, STOPPED
+from papers.pep.regression import DEFAULT, DESCRIBED, FAILED, FULL, STOPPED, SYNTHETIC
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,14 +98,9 @@ def values(fits: pd.DataFrame, score: Score) -> pd.Series:
 
 
 def compared(frame: pd.DataFrame, protocol: str = DESCRIBED) -> pd.DataFrame:
-    """Select the fits to compare: regressions of a protocol from the default start, or classifications.
-
-    ValueError for classifications of several.
-    """
-    if is_classification(frame):
-        require_one_protocol(frame)
-        return frame
-    return frame[(frame["start"] == DEFAULT) & (frame["protocol"] == protocol)]
+    """Select the fits of a protocol to compare: regressions from the default start, or classifications."""
+    fits = frame[frame["protocol"] == protocol]
+    return fits[fits["start"] == DEFAULT] if "start" in fits else fits
 
 
 def with_numbers(fits: pd.DataFrame) -> pd.DataFrame:

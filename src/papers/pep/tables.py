@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,9 +11,10 @@ from papers.core import render
 from papers.core.grid import grid, items
 from papers.core.render import Column, text
 from papers.core.store import write_csv, write_text
-from papers.data.classification import RELEASED
+from papers.data import classification, regression
+from papers.data.classification import PROTOCOLS
 from papers.pep import compare, scores
-from papers.pep.regression import DESCRIBED, FAILED, FULL, OK, STOPPED
+from papers.pep.regression import FAILED, FULL, OK, SEARCHES, STOPPED
 from papers.pep.scores import label, name_of
 
 if TYPE_CHECKING:
@@ -29,17 +30,17 @@ if TYPE_CHECKING:
 class About(NamedTuple):
     """File stem, title and introduction of the tables and figures of one kind of experiments.
 
-    Files of the protocol ``plain`` have the stem as their name; other protocols add their own name to it.
+    Files of the first of the ``protocols`` have the stem as their name; others add the protocol to it.
     """
 
     stem: str
     title: str
     introduction: str
-    plain: str
+    protocols: Sequence[str]
 
     def under(self, protocol: str) -> About:
         """Return the description for a protocol."""
-        ending = "" if protocol == self.plain else f"_{protocol}"
+        ending = "" if protocol == self.protocols[0] else f"_{protocol}"
         return self._replace(stem=f"{self.stem}{ending}", title=f"{self.title}, {protocol}")
 
 
@@ -50,7 +51,7 @@ REGRESSION = About(
 Sections 4.1 and 4.2 of "A Unifying Framework for Gaussian Process Pseudo-Point Approximations using Power
 Expectation Propagation" (Bui, Yan and Turner, JMLR 2017), computed afresh by the collapsed energy. α = 0 is
 VFE, α = 1 is EP (FITC). All scores are better low.""",
-    DESCRIBED,
+    tuple(SEARCHES),
 )
 CLASSIFICATION = About(
     "pep_classification",
@@ -61,7 +62,7 @@ Propagation" (Bui, Yan and Turner, JMLR 2017), computed afresh with converged si
 unconverged sites, minibatches and Adam. Searches are by L-BFGS-B with at most 1000 evaluations `as-released`,
 by BFGS until it converges `corrected`. α = 0 is the bound of Hensman et al. (2015), α = 1 is EP. All scores
 are better low; ties, which are many in the error, are no wins.""",
-    RELEASED,
+    PROTOCOLS,
 )
 
 
@@ -74,9 +75,9 @@ def write(
     fits: pd.DataFrame,
     printed: Sequence[Printed],
     folder: str | Path,
-    origin: Sequence[str] = (),
-    about: About = REGRESSION,
-    more: Sequence[str] = (),
+    origin: Sequence[str],
+    about: About,
+    more: Sequence[str],
 ) -> None:
     """Write shares of wins, ranks and means as CSV files, and all tables as a Markdown page (`names`).
 
@@ -85,6 +86,7 @@ def write(
     fits : pandas.DataFrame
         `scores.compared`.
     printed : sequence of Printed
+        Those of other scores are ignored.
     folder : str or Path
     origin : sequence of str
         Lines about the origin of the fits (`provenance.note`).
@@ -97,10 +99,10 @@ def write(
     tables = compare.wins(fits), compare.ranks_of_powers(fits), compare.means(fits)
     for path, table in zip(files, tables, strict=True):
         write_csv(path, table)
-    content = markdown(fits, *tables, printed, about)
+    measured = {score.name for score in scores.predictive(fits)}
+    content = markdown(fits, *tables, [line for line in printed if line.score in measured], about)
     content += "\n".join(["", *more]) if more else ""
-    content += "\n".join(["", "## Provenance", "", *origin, ""]) if origin else ""
-    write_text(page, content)
+    write_text(page, content + "\n".join(["", "## Provenance", "", *origin, ""]))
 
 
 # The page
@@ -130,7 +132,7 @@ def markdown(
     ranked: pd.DataFrame,
     means: pd.DataFrame,
     printed: Sequence[Printed],
-    about: About = REGRESSION,
+    about: About,
 ) -> str:
     """Return the page of all tables, legible as plain text."""
     lines = [f"# {about.title}", "", *about.introduction.splitlines(), "", *items(covered(fits)), ""]
@@ -318,3 +320,75 @@ def _percent(share: float) -> str:
 
 def _range(low: float, high: float) -> str:
     return "" if math.isnan(low) else f"[{100 * low:.0f}, {100 * high:.0f}]"
+
+
+# The data sets
+
+DATA_SETS = "pep_datasets.md"
+PRINTED = "pep_datasets.csv"
+ENTRIES = {"red wine": "wine_red"}
+"""Printed names that are not those of `papers.data`."""
+
+DATA_SETS_TITLE = """\
+# Data sets of the Power-EP paper
+
+Tables 1 and 2 of "A Unifying Framework for Gaussian Process Pseudo-Point Approximations using Power
+Expectation Propagation" (Bui, Yan and Turner, JMLR 2017) beside what is read here, which every reading of a
+raw file checks (`data/sources.yaml`). Train, test: rows of a split, of twenty. Columns: with the target."""
+
+REGRESSION_SETS = """\
+Used: columns that a fit sees, with the target. Naval has two targets, of which one is used, as no feature."""
+
+CLASSIFICATION_SETS = """\
+`as-released` has the printed counts, `corrected` every complete record, no id and no constant column, and
+Australian's label in place of its first column (docs/paper-power-ep.md)."""
+
+
+def write_data_sets(folder: str | Path, published: str | Path) -> None:
+    """Write `DATA_SETS` into a folder, from the published numbers (`PRINTED`) and the registry."""
+    import pandas as pd
+
+    table = pd.read_csv(Path(published, PRINTED), dtype=str, keep_default_na=False)
+    printed = table.to_dict("records")
+    write_text(
+        Path(folder, DATA_SETS),
+        "\n".join([DATA_SETS_TITLE, *_regression(printed), *_classification(printed), ""]),
+    )
+
+
+def _regression(printed: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    yield from ("", "## Regression (table 1)", "", REGRESSION_SETS, "")
+    cells = []
+    for row in (row for row in printed if row["task"] == "regression"):
+        entry = regression.entry_of(ENTRIES.get(row["dataset"], row["dataset"]))
+        n, features = entry["shape"]
+        read = [*_train_and_test(n), str(entry["columns"])]
+        cells.append([entry["title"], *_counts(row), *read, str(features + 1)])
+    header = ["Data set", *(f"{name}, printed" for name in COUNTS), *COUNTS, "Used"]
+    yield from grid(header, "l" + "r" * 7, cells)
+
+
+def _classification(printed: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    yield from ("", "## Classification (table 2)", "", CLASSIFICATION_SETS, "")
+    cells = []
+    for row in (row for row in printed if row["task"] == "classification"):
+        entry = classification.entry_of(row["dataset"])
+        cells.append([entry["title"], "printed", *_counts(row), row["positive"], row["negative"]])
+        for protocol in PROTOCOLS:
+            n, features = entry["shapes"][protocol]
+            labels = (str(count) for count in entry["labels"][protocol])
+            cells.append([entry["title"], protocol, *_train_and_test(n), str(features + 1), *labels])
+    yield from grid(["Data set", "", *COUNTS, "+1", "-1"], "ll" + "r" * 5, cells)
+
+
+COUNTS = ("Train", "Test", "Columns")
+
+
+def _counts(row: Mapping[str, str]) -> list[str]:
+    return [row["n_train"], row["n_test"], row["D_with_target"]]
+
+
+def _train_and_test(n: int) -> list[str]:
+    """Return text: training and test rows of a split."""
+    train = regression.n_train(n)
+    return [str(train), str(n - train)]

@@ -25,8 +25,8 @@ from scipy.stats import norm
 from papers.core import metrics, style
 from papers.core.comparisons import estimate
 from papers.core.grid import counted, grid
-from papers.pep import made_up, regression
-from papers.pep.figures import Figure, looks
+from papers.pep import looks, regression
+from papers.pep.looks import Figure
 from papers.pep.regression import FAILED, STOPPED
 from tilted.inference.result import Status
 from tilted.kernels.squared_exponential import SquaredExponential
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 TRUE, LEARNED = "true", "learned"
-SIZES = (made_up.POINTS // 2, made_up.POINTS)
-"""Training points."""
-
 SCORES = ("nlml", "mse_train", "mse_test", "loss_train", "loss_test")
 """Negative log evidence of the training part; mean squared error and mean log loss (nats) of targets."""
 
@@ -61,29 +58,31 @@ class Problem(NamedTuple):
 
 
 def problem(split: int, n: int) -> Problem:
-    """Return a made-up set with one of `SIZES` as its number of training points."""
-    drawn = made_up.draw(split)
-    X, Xs, y, ys = regression.parts_of(made_up.SYNTHETIC, split, None)
+    """Return a made-up set with ``n`` training points."""
+    drawn = regression.draw(split)
+    X, Xs, y, ys = regression.parts_of(regression.SYNTHETIC, split, None)
     if n > len(y):
         more = grown(drawn, split, n - len(y))
         X, y = np.vstack([X, more.X]), np.append(y, more.y)
     return Problem(X, Xs, y, ys, drawn.kernel, drawn.noise)
 
 
-def grown(drawn: made_up.Drawn, split: int, n: int) -> made_up.Drawn:
+def grown(drawn: regression.Drawn, split: int, n: int) -> regression.Drawn:
     """Draw ``n`` more points of the function of a set, given its values at the present points."""
     rng = np.random.default_rng([split, 2])
-    half, had = made_up.HALF_WIDTH, len(drawn.f)
+    half, had = regression.HALF_WIDTH, len(drawn.f)
     X = rng.uniform(-half, half, (n, drawn.X.shape[1]))
     K = drawn.kernel.matrix(np.vstack([drawn.X, X]))
-    K.flat[:: had + n + 1] += made_up.DRAWN_JITTER * drawn.kernel.variance
+    K.flat[:: had + n + 1] += regression.DRAWN_JITTER * drawn.kernel.variance
     L = np.linalg.cholesky(K)
     whitened = solve_triangular(L[:had, :had], drawn.f, lower=True)
     f = L[had:, :had] @ whitened + L[had:, had:] @ rng.standard_normal(n)
-    return made_up.Drawn(X, f + np.sqrt(drawn.noise) * rng.standard_normal(n), f, drawn.kernel, drawn.noise)
+    return regression.Drawn(
+        X, f + np.sqrt(drawn.noise) * rng.standard_normal(n), f, drawn.kernel, drawn.noise
+    )
 
 
-def study(splits: Iterable[int], sizes: Iterable[int] = SIZES) -> Iterator[dict[str, Any]]:
+def study(splits: Iterable[int], sizes: Iterable[int]) -> Iterator[dict[str, Any]]:
     """Yield rows of `records.TOY`: each set and size at true and at learned hyperparameters."""
     for split, n in itertools.product(splits, sizes):
         drawn_problem = problem(split, n)
@@ -98,8 +97,8 @@ def fit(problem: Problem, split: int, hyperparameters: str) -> dict[str, Any]:
         (*SCORES, "variance", "noise"),
     )
     sizes = {"n_train": len(problem.y), "n_test": len(problem.ys)}
-    identity = {"dataset": made_up.SYNTHETIC, "split": int(split), "hyperparameters": hyperparameters}
-    return {"lengthscales": "", **tried, **identity, **sizes, **regression.ended(tried)}
+    identity = {"dataset": regression.SYNTHETIC, "split": int(split), "hyperparameters": hyperparameters}
+    return {"lengthscales": "", **tried, **identity, **sizes}
 
 
 def fitted(problem: Problem, hyperparameters: str) -> Fitted:
@@ -114,20 +113,18 @@ def fitted(problem: Problem, hyperparameters: str) -> Fitted:
 
 
 def _tested(fit: Fitted, problem: Problem) -> dict[str, Any]:
-    """Return `SCORES`, hyperparameters and status of a fit; raise ArithmeticError if it does not predict."""
+    """Return `SCORES` and hyperparameters of a fit."""
     state = fit.state
     scores = {"nlml": -state.log_evidence}
     for name, X, y in (("train", problem.X, problem.y), ("test", problem.Xs, problem.ys)):
         mean, variance = state.predict(X)
-        if not np.all(np.isfinite(mean)):
-            raise ArithmeticError("a predictive mean is not finite")
+        regression.require_finite(mean)
         scores[f"mse_{name}"] = float(np.mean((y - mean) ** 2))
         density = norm.logpdf(y, mean, np.sqrt(variance + state.noise))
         scores[f"loss_{name}"] = metrics.negative_log_likelihood(density)
     variance, *lengthscales = state.kernel.parameters().tolist()
     text = ":".join(f"{scale:.12g}" for scale in lengthscales)
-    kernel = {"variance": variance, "lengthscales": text, "noise": state.noise}
-    return {**scores, **kernel, "status": fit.status.as_dict()}
+    return {**scores, "variance": variance, "lengthscales": text, "noise": state.noise}
 
 
 # The table
@@ -211,7 +208,7 @@ AGAINST = {
 }
 """Panels of figure 8: score -> its heading, and the unit of its differences."""
 
-NOISE = made_up.DRAWN_NOISE
+NOISE = regression.DRAWN_NOISE
 ERRORS = {
     "mse": ("mean squared error", NOISE),
     "loss": ("mean log loss (nats)", 0.5 * np.log(2.0 * np.pi * np.e * NOISE)),

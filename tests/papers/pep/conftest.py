@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from papers.core import records
-from papers.pep.records import REGRESSION
+from papers.pep.records import REGRESSION, power
 
 POWERS = ("0", "0.5", "0.8", "1")
 SIZES = (5, 20, 100)
@@ -68,12 +68,11 @@ def put():
 
 @pytest.fixture
 def regression_fit():
-    """Function: a fit record of `papers.pep.regression`, with what is named changed."""
+    """Function: a row of `papers.pep.regression`, with what is named changed."""
 
     def make(outcome="ok", run=None, **named):
-        message = {"ok": "CONVERGENCE: done", "stopped": "STOP:  too many\n", "failed": "failed: no Kuu"}
+        message = {"ok": "", "stopped": "STOP: too many", "failed": "no Kuu"}
         record = {
-            "paper": "pep",
             "dataset": "boston",
             "split": 0,
             "alpha": 0.5,
@@ -86,12 +85,15 @@ def regression_fit():
             "smse": 0.1234567890123,
             "smll": -1.25,
             "hyperparameters": {"variance": 1.0, "lengthscale": [1.0], "noise": 0.1},
-            "status": {"converged": outcome == "ok", "evaluations": 77, "message": message[outcome]},
+            "evaluations": 77,
+            "outcome": outcome,
+            "message": message[outcome],
             "seconds": 1.5,
         }
         if outcome == "failed":
             record |= dict.fromkeys(("nlml", "smse", "smll", "hyperparameters"))
-        return {**record, **named, **({"run": run} if run else {})}
+        record |= {**named, **({"run": run} if run else {})}
+        return {**record, "alpha": power(record["alpha"])}
 
     return make
 
@@ -101,10 +103,9 @@ def classification_fit(regression_fit):
     """The same of `papers.pep.classification`."""
 
     def make(outcome="ok", run=None, **named):
-        record = regression_fit(outcome, run, dataset="crabs", protocol="as-released", error=0.05, nll=0.25)
+        given = {"dataset": "crabs", "protocol": "as-released", "error": 0.05, "nll": 0.25}
+        record = regression_fit(outcome, run, **{**given, "n_train": 180, "n_test": 20, **named})
         record = {name: value for name, value in record.items() if name not in ("start", "smse", "smll")}
-        if outcome == "failed":
-            record |= dict.fromkeys(("error", "nll"))
-        return {**record, "n_train": 180, "n_test": 20, **named}
+        return record | (dict.fromkeys(("error", "nll")) if outcome == "failed" else {})
 
     return make

@@ -10,7 +10,7 @@ from papers.core import comparisons
 from papers.core.comparisons import Draft, Group, higher, not_lower
 from papers.core.verdicts import finding
 from papers.pep import artifacts
-from papers.pep.claims import contests, shares, synthetic
+from papers.pep.claims import contests, synthetic
 from papers.pep.published import Counted, Printed, Published
 from papers.pep.records import REGRESSION
 
@@ -445,16 +445,16 @@ class TestBeside:
 
         frame = fits(score, alphas=("0", "0.5", "1"), datasets=("boston", "energy", "yacht"), splits=10)
         frame = frame[(frame["dataset"] != "energy") | (frame["m"] < 100)]
-        block = next(b for b in contests.won(frame, PUBLISHED, "PEP5") if b.name == shares.EACH_M)
+        block = next(b for b in contests.won(frame, PUBLISHED, "PEP5") if b.name == contests.EACH_M)
         rows = {f"M = {m}: α = 1 over α = 0": "yes" if m == 5 else "no" for m in (5, 20, 100)}
         assert block.rows() == rows and "printed" not in block.lines[0].note
         assert [line.n_folds for line in block.lines] == [20, 20, 20] and block.lines[0].effect == 1.0
         few = contests.won(frame[(frame["m"] < 100) | (frame["split"] < 9)], PUBLISHED, "PEP5")
-        (at_few,) = (b for b in few if b.name == shares.EACH_M)
+        (at_few,) = (b for b in few if b.name == contests.EACH_M)
         assert list(at_few.rows()) == list(rows)[:2] and at_few.lines[0].n_folds == 30, "too few with 100"
-        assert next(b for b in contests.won(fits(), PUBLISHED, "PEP5") if b.name == shares.EACH_M).rows() == {
-            "α = 1 over α = 0": "no data"
-        }
+        assert next(
+            b for b in contests.won(fits(), PUBLISHED, "PEP5") if b.name == contests.EACH_M
+        ).rows() == {"α = 1 over α = 0": "no data"}
 
     def test_splits_that_every_set_has_stand_beside_unlike_ones(self, fits):
         """Ten splits of Yacht, where 0.5 loses, beside thirty of the others, where it wins."""
@@ -545,7 +545,7 @@ class TestBeside:
             return 0.5 - gain * (a == "0.5") + 0.001 * s, 0.5, 1.0
 
         frame = fits(score, datasets=("boston", "yacht", "energy")[: max(2, len(better + worse))], splits=8)
-        block = shares.set_by_set(frame, COUNTS, "PEP4")
+        block = contests.set_by_set(frame, COUNTS, "PEP4")
         line = block.lines[0]
         assert (line.sample.status, line.effect) == (status, len(better))
         assert (line.sample.low, line.sample.high) == ends and "printed 2 of 3" in line.note
@@ -556,16 +556,16 @@ class TestBeside:
         def score(d, s, a, m):
             return 0.5 - 0.1 * (a == "0.5" and d != "energy"), 0.5, 1.0
 
-        line = shares.set_by_set(fits(score, datasets=("boston", "energy"), splits=8), COUNTS, "PEP4").lines[
-            0
-        ]
+        line = contests.set_by_set(
+            fits(score, datasets=("boston", "energy"), splits=8), COUNTS, "PEP4"
+        ).lines[0]
         assert "; a share on 1, none on Energy; ahead on 1;" in line.note
 
     def test_sets_without_the_powers_are_no_data(self, fits):
-        block = shares.set_by_set(fits(alphas=("0.2", "0.4")), COUNTS, "PEP4")
+        block = contests.set_by_set(fits(alphas=("0.2", "0.4")), COUNTS, "PEP4")
         assert set(block.rows().values()) == {"no data"}
         assert all(line.note.endswith("no share on any") for line in block.lines)
-        assert not shares.set_by_set(fits(), COUNTS, "PEP5").lines
+        assert not contests.set_by_set(fits(), COUNTS, "PEP5").lines
 
 
 class TestInference:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from papers.pep import data_sets
+from papers.pep import tables
 
 DATA = Path(__file__).resolve().parents[3] / "data" / "published"
 
@@ -27,8 +27,8 @@ def rows(page):
 def page(tmp_path_factory):
     """What is written."""
     folder = tmp_path_factory.mktemp("tables")
-    data_sets.write(folder, DATA)
-    return (folder / data_sets.NAME).read_text(encoding="utf-8")
+    tables.write_data_sets(folder, DATA)
+    return (folder / tables.DATA_SETS).read_text(encoding="utf-8")
 
 
 def test_every_printed_set_stands_beside_the_one_that_is_read(page, printed):
@@ -43,10 +43,3 @@ def test_every_printed_set_stands_beside_the_one_that_is_read(page, printed):
     assert all(classes[name, "printed"] == classes[name, "as-released"] for name in names)
     same = {name for name in names if classes[name, "printed"] == classes[name, "corrected"]}
     assert same == {"Leptograpsus crabs"}
-
-
-def test_what_is_printed_is_the_published_file(page, printed):
-    released = [row for row in rows(page) if row[1] == "printed"]
-    lines = [row for row in printed if row["task"] == "classification"]
-    counts = ("n_train", "n_test", "D_with_target", "positive", "negative")
-    assert [row[2:] for row in released] == [[line[name] for name in counts] for line in lines]

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from papers.core import records, store
-from papers.pep import artifacts
-from papers.pep.digits import results as digits_results
-from papers.pep.digits.training import RUN
+from papers.pep import artifacts, digits
+from papers.pep.digits import RUN
 from papers.pep.records import DIGITS, REGRESSION
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "data" / "published"
@@ -66,41 +65,35 @@ def test_runs_are_replaced_whole_by_a_longer_one_of_a_later_day(fold):
     assert change == (0, 0, 0, 1)
 
 
-def test_a_record_has_what_a_failure_left(fold):
-    _, table = fold({"failed": (10,)}, {"seed": 1})
-    assert tuple(table.columns) == (*DIGITS.columns, "run")
-    assert table["error"].isna().tolist() == [False, True, False, False, False, False]
-
-
 def test_ends_and_times_of_what_did_not_fail(fold):
     late = {"seed": 2, "errors": (0.2, 0.06, 0.035), "pace": 3.0}
     _, table = fold({"pace": 1.0}, {"seed": 1, "pace": 2.0}, late, {"seed": 3, "failed": (100,)}, {"m": 200})
-    first, second = digits_results.ends(table)
+    first, second = digits.ends(table).itertuples()
     assert (first.alpha, first.m, first.steps, first.n_runs, first.n_failed) == ("0.5", 100, 100, 4, 1)
-    assert first.done["seconds"].tolist() == [100.0, 200.0, 300.0]
-    np.testing.assert_allclose(first.done["error"], [0.02, 0.02, 0.035])
-    np.testing.assert_allclose(first.done["log_likelihood"], [-0.06, -0.06, -0.105])
-    assert first.reached[0.05].tolist() == [10.0, 20.0, 300.0, 10.0]
-    assert first.reached[0.03].tolist() == [100.0, 200.0]
+    assert (first.seconds, first.seconds_least, first.seconds_most) == (200.0, 100.0, 300.0)
+    np.testing.assert_allclose([first.error, first.error_least, first.error_most], [0.025, 0.02, 0.035])
+    np.testing.assert_allclose([first.log_likelihood, first.log_likelihood_least], [-0.075, -0.105])
+    runs = table[table["m"] == 100]
+    assert digits.times(runs, 0.05).tolist() == [10.0, 20.0, 300.0, 10.0]
+    assert (first.n_to_5_percent, first.seconds_to_5_percent) == (4, 15.0)
+    assert (first.n_to_3_percent, first.seconds_to_3_percent) == (2, 150.0)
     assert (first.skipped, first.refused) == (400, 4)
     assert (second.m, second.n_runs, second.n_failed) == (200, 1, 0)
 
 
 def test_a_mean_curve_is_of_all_seeds(fold):
     _, table = fold({"pace": 1.0}, {"seed": 1, "pace": 3.0, "errors": (0.2, 0.1, 0.04), "failed": (10,)})
-    curve = digits_results.curve(table, "error")
+    curve = digits.curve(table, "error")
     assert curve.index.tolist() == [1, 100]
     np.testing.assert_allclose(curve["seconds"], [2.0, 200.0])
     np.testing.assert_allclose(curve["error"], [0.15, 0.03])
 
 
 def test_the_figures_claim_is_not_testable_and_what_stands_beside_it_can_go_either_way(fold):
-    (block,) = digits_results.minibatches(None)
-    assert block.verdict == "not testable" and "mnist.csv" in block.remark
     runs = [{"alpha": a, "seed": s, "pace": 1.0 + a * (s + 0.2)} for a in (0.0, 1.0) for s in (0, 1, 2)]
     slow = [{"alpha": 0.5, "seed": 0, "pace": 1.4}, {"alpha": 0.5, "seed": 1, "pace": 1.5}]
     _, table = fold(*runs, *slow, {"alpha": 0.8}, {"alpha": 0.5, "m": 200})
-    shown, beside = digits_results.minibatches(table)
+    shown, beside = digits.minibatches(table)
     assert shown.verdict == "not testable" and shown.rows() == {"M = 100": "no data", "M = 200": "no data"}
     assert beside.rows() == {
         "M = 100, α = 0.5": "yes",
@@ -116,7 +109,7 @@ def test_the_figures_claim_is_not_testable_and_what_stands_beside_it_can_go_eith
 def test_a_power_that_never_gets_there_is_not_as_fast(fold):
     never = {"alpha": 1.0, "errors": (0.2, 0.1, 0.04)}
     _, table = fold({"alpha": 0.0}, {"alpha": 0.0, "seed": 1}, never, {**never, "seed": 1})
-    five, three, *others = digits_results.minibatches(table)[1].lines
+    five, three, *others = digits.minibatches(table)[1].lines
     assert {(line.row, line.sample.status, line.note) for line in others} == {
         ("M = 200", "no data", "not run")
     }
@@ -129,7 +122,7 @@ def test_a_seed_where_vb_never_gets_there_is_left_out_and_said(fold):
     _, table = fold(
         never, *({"alpha": alpha, "seed": seed} for alpha, seed in ((0, 0), (0, 1), (1, 0), (1, 1), (1, 2)))
     )
-    five, *_ = digits_results.minibatches(table)[1].lines
+    five, *_ = digits.minibatches(table)[1].lines
     assert (five.n, five.sample.status) == (2, "yes")
     assert five.note == "1 left out: α = 0 does not get there"
 
@@ -138,8 +131,8 @@ def test_a_seed_where_vb_never_gets_there_is_left_out_and_said(fold):
 def test_tables_and_figures(fold, tmp_path):
     never = {"alpha": 1.0, "seed": 2, "errors": (0.2, 0.1, 0.06)}
     _, table = fold(*GRID, never, {"alpha": 1.0, "m": 200, "failed": (100,)})
-    digits_results.write(table, ["Made by nobody."], tmp_path / "t")
-    csv, page = (tmp_path / "t" / name for name in digits_results.NAMES)
+    digits.write(table, ["Made by nobody."], tmp_path / "t")
+    csv, page = (tmp_path / "t" / name for name in digits.TABLES)
     lines = pd.read_csv(csv)
     assert " ".join(lines.columns) == (
         "m alpha steps n_runs n_failed seconds_to_5_percent seconds_to_3_percent n_to_5_percent "
@@ -152,10 +145,10 @@ def test_tables_and_figures(fold, tmp_path):
     assert " nan" not in text and "(2 of 3)" in text and "never" in text
     assert "M = 200, α = 1, seed 0, step 100: lost" in text and "0 (VFE)" in text
     assert "M = 100, 100 steps: α = 0 (2 runs), 1 (3 runs); M = 200" in " ".join(text.split())
-    for name, figure in digits_results.FIGURES.items():
+    for name, figure in digits.FIGURES.items():
         figure.draw(table, tmp_path / "f" / name)
         figure.draw(table[table["m"] == 100], tmp_path / "h" / name)
-    assert {path.stem for path in (tmp_path / "f").glob("*.png")} == set(digits_results.FIGURES)
+    assert {path.stem for path in (tmp_path / "f").glob("*.png")} == set(digits.FIGURES)
     assert list((tmp_path / "h").glob("*.png")) == [tmp_path / "h" / "figure31.png"]
 
 
@@ -166,14 +159,6 @@ def test_the_digits_join_the_paper(fits, put, fold, tmp_path):
     put(tmp_path, REGRESSION, fits(datasets=("yacht",), alphas=("0",)))
     found = artifacts.write(tmp_path, tmp_path / "tables", tmp_path / "figures", PUBLISHED)
     assert (tmp_path / "figures/pep/figure31.png").is_file()
-    assert all((tmp_path / "tables" / name).is_file() for name in digits_results.NAMES)
+    assert all((tmp_path / "tables" / name).is_file() for name in digits.TABLES)
     assert [finding.id for finding in found.audit[0].findings][-1] == "PEP11"
     assert any("mnist.csv" in line for line in found.warnings)
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_the_digits_alone_have_their_tables(fold, tmp_path):
-    fold(*GRID)
-    found = artifacts.write(tmp_path, tmp_path / "tables", tmp_path / "figures", PUBLISHED)
-    assert len(found.audit) == 1
-    assert {path.name for path in (tmp_path / "tables").iterdir()} == set(digits_results.NAMES)

@@ -1,7 +1,5 @@
 """PEP8: the record of the study, and what it shows."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -48,11 +46,6 @@ def test_each_part_can_fail(found, limit, alpha, quantity, row):
     spoiled.loc[where & (spoiled["problem"] == "middle"), "difference"] = 1e-3
     rows = limits.recovered(spoiled)[0].rows()
     assert rows[row] == "no"
-
-
-def test_without_the_study_nothing_is_said():
-    (block,) = limits.recovered(None)
-    assert block.verdict == "too few runs" and Path(LIMITS.file).name in block.remark
 
 
 def test_dense_formulas_with_all_data_as_pseudo_points_are_exact_regression():

@@ -8,18 +8,8 @@ from papers.core.agreement import BETTER, CHAOTIC, DIFFERENT, SAME, WORSE, compa
 from papers.core.store import RecordError
 from papers.core.study import Source
 from papers.pep import regression
-from papers.pep.records import CLASSIFICATION, OUTCOMES, REGRESSION, line_of
+from papers.pep.records import CLASSIFICATION, REGRESSION
 from tilted.learning.search import Search
-
-
-def test_a_line_for_each_outcome(regression_fit):
-    ok, stopped, failed = (line_of(regression_fit(outcome)) for outcome in OUTCOMES)
-    assert set(REGRESSION.columns) <= set(ok)
-    assert [line["outcome"] for line in (ok, stopped, failed)] == ["ok", "stopped", "failed"]
-    assert [line["message"] for line in (ok, stopped, failed)] == ["", "STOP: too many", "no Kuu"]
-    assert failed["nlml"] is None and ok["evaluations"] == 77
-    powers = [line_of(regression_fit(alpha=alpha))["alpha"] for alpha in (0, 0.0, 0.05, 1, 1.0, "full")]
-    assert powers == ["0", "0", "0.05", "1", "1", "full"]
 
 
 def test_written_records_are_read_back_in_order(regression_fit, put, tmp_path):
@@ -35,7 +25,7 @@ def test_written_records_are_read_back_in_order(regression_fit, put, tmp_path):
         fit(split=10),
         fit(split=9),
     ]
-    again = put(tmp_path, REGRESSION, map(line_of, fits))
+    again = put(tmp_path, REGRESSION, fits)
     names = list(
         zip(again["dataset"], again["start"], again["m"], again["alpha"], again["split"], strict=True)
     )
@@ -66,7 +56,7 @@ def test_classifications_are_read_back_in_order(classification_fit, put, tmp_pat
         fit(alpha=0, split=2),
         fit("stopped", dataset="banana"),
     ]
-    again = put(tmp_path, CLASSIFICATION, map(line_of, fits))
+    again = put(tmp_path, CLASSIFICATION, fits)
     names = [(r.dataset, r.protocol, r.alpha, r.split, r.outcome) for r in again.itertuples()]
     assert names == [
         ("banana", "as-released", "0.5", 0, "stopped"),
@@ -91,7 +81,7 @@ def test_classifications_are_read_back_in_order(classification_fit, put, tmp_pat
     ],
 )
 def test_a_regression_that_contradicts_itself_is_refused_by_name(change, message, regression_fit):
-    lines = [line_of(fit) | {"run": "r"} for fit in (regression_fit(), regression_fit(split=3))]
+    lines = [fit | {"run": "r"} for fit in (regression_fit(), regression_fit(split=3))]
     wrong = REGRESSION.frame([lines[0] | change, lines[1]])
     with pytest.raises(RecordError, match=f"split 0.*: {message}"):
         REGRESSION.encode(wrong, "here")
@@ -113,7 +103,7 @@ def test_regressions_are_repeated_by_the_search_of_their_protocol(monkeypatch):
     short = {name: Search(max_iterations=n) for n, name in enumerate(regression.SEARCHES, start=2)}
     monkeypatch.setattr(regression, "SEARCHES", short)
     parts = regression.parts_of("synthetic", 0, None)
-    made = [line_of(regression.run_cell(parts, "synthetic", 0, 0.5, 4, protocol=name)) for name in short]
+    made = [regression.run_cell(parts, "synthetic", 0, 0.5, 4, protocol=name) for name in short]
     assert made[0]["nlml"] != made[1]["nlml"]
     frame = REGRESSION.frame({**line, "run": "r"} for line in made)
     repeated = list(REGRESSION.repeat(frame, Source(None, "")))
@@ -136,11 +126,11 @@ def test_regressions_are_repeated_by_the_search_of_their_protocol(monkeypatch):
     ],
 )
 def test_a_repeated_search_is_judged_by_its_optimum(record, repeated, status, regression_fit):
-    line = REGRESSION.frame([line_of(regression_fit(**record)) | {"run": "r"}]).to_dict("records")[0]
-    assert compare(REGRESSION, line, line_of(regression_fit(**repeated))).status == status
+    line = REGRESSION.frame([regression_fit(**record) | {"run": "r"}]).to_dict("records")[0]
+    assert compare(REGRESSION, line, regression_fit(**repeated)).status == status
 
 
 @pytest.mark.parametrize(("error", "status"), [(0.05, SAME), (0.1, SAME), (0.15, DIFFERENT)])
 def test_the_test_error_may_move_by_a_test_point(error, status, classification_fit):
-    line = CLASSIFICATION.frame([line_of(classification_fit()) | {"run": "r"}]).to_dict("records")[0]
-    assert compare(CLASSIFICATION, line, line_of(classification_fit(error=error))).status == status
+    line = CLASSIFICATION.frame([classification_fit() | {"run": "r"}]).to_dict("records")[0]
+    assert compare(CLASSIFICATION, line, classification_fit(error=error)).status == status

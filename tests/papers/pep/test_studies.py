@@ -20,7 +20,7 @@ class TestDense:
         X, y = np.vstack([X, X[:4]]), np.concatenate([y, y[:4]])  # repeated inputs, as in ionosphere
         monkeypatch.setattr(dense, "LENGTHSCALES", (0.5, 5.0))
         monkeypatch.setattr(dense, "VARIANCES", (1.0, 50.0))
-        return list(dense.study(Dataset("iono", "as-released", X, y, ("a", "b"), {})))
+        return [line for _, line in dense.study(Dataset("iono", "as-released", X, y, ("a", "b"), {}))]
 
     def test_sparse_ep_is_dense_ep(self, lines):
         assert len(lines) == 8 and all(tuple(line) == tuple(DENSE.columns) for line in lines)

@@ -8,11 +8,10 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from papers.core import records
-from papers.pep import made_up, toy
 from papers.pep import regression as pep
+from papers.pep import toy
 from papers.pep.records import TOY
 from tilted.kernels import SquaredExponential
-from tilted.learning.search import Search
 from tilted.posteriors.full import FullRegression
 
 RESULTS = Path(__file__).resolve().parents[3] / "results"
@@ -46,7 +45,7 @@ def of_line(line):
 @pytest.fixture(scope="module")
 def small():
     """60 training and 40 test points of a made-up function."""
-    drawn = made_up.draw(5, 100)
+    drawn = pep.draw(5, 100)
     return toy.Problem(drawn.X[:60], drawn.X[60:], drawn.y[:60], drawn.y[60:], drawn.kernel, drawn.noise)
 
 
@@ -93,33 +92,19 @@ def test_more_points_are_of_the_same_function():
     """Given the function at the points there were, the new values have its conditional distribution."""
     kernel = SquaredExponential(1.0, (0.8, 0.6))
     X = np.random.default_rng(1).uniform(-2, 2, (60, 2))
-    L = np.linalg.cholesky(kernel.matrix(X) + made_up.DRAWN_JITTER * np.eye(60))
+    L = np.linalg.cholesky(kernel.matrix(X) + pep.DRAWN_JITTER * np.eye(60))
     whitened, noise = [], []
     for split in range(20):
         f = L @ np.random.default_rng(split).standard_normal(60)
-        more = toy.grown(made_up.Drawn(X, f, f, kernel, 0.01), split, 15)
+        more = toy.grown(pep.Drawn(X, f, f, kernel, 0.01), split, 15)
         A = np.linalg.solve(L, kernel.matrix(X, more.X))
-        left = kernel.matrix(more.X) + made_up.DRAWN_JITTER * np.eye(15) - A.T @ A
+        left = kernel.matrix(more.X) + pep.DRAWN_JITTER * np.eye(15) - A.T @ A
         whitened.append(np.linalg.solve(np.linalg.cholesky(left), more.f - A.T @ np.linalg.solve(L, f)))
         noise.append(more.y - more.f)
     n = 300
     assert abs(np.mean(whitened)) < 4 / np.sqrt(n)
     assert np.mean(np.square(whitened)) == pytest.approx(1.0, abs=4 * np.sqrt(2 / n))
     assert np.var(noise) == pytest.approx(0.01, rel=4 * np.sqrt(2 / n))
-
-
-def test_a_study_is_both_hyperparameters_of_every_size_of_every_set(monkeypatch):
-    monkeypatch.setattr(toy, "fit", lambda of, split, name: (split, len(of.y), name))
-    assert list(toy.study([2, 4], [500, 1000])) == [
-        (split, n, name) for split in (2, 4) for n in (500, 1000) for name in ("true", "learned")
-    ]
-
-
-def test_a_search_that_stops_keeps_its_numbers_and_says_why(small, monkeypatch):
-    monkeypatch.setattr(pep, "SEARCH", Search(max_iterations=3))
-    line = toy.fit(small, 0, toy.LEARNED)
-    assert line["outcome"] == "stopped" and "LIMIT" in line["message"]
-    assert np.isfinite(line["nlml"])
 
 
 @pytest.mark.parametrize("hyperparameters", [toy.TRUE, toy.LEARNED])

@@ -1,37 +1,29 @@
 """The claims about comparisons of powers on the UCI sets, PEP4 to PEP7 [Bui et al. 2017, sections 4.2, 4.3].
 
-Each function takes compared fits (`scores.compared`) and returns blocks, the deciding one first. Further
-blocks repeat its rows for experiments whose searches all converged, and for splits that every set has. Others
-count the data sets on which the first power is better, and compare at single M, also on the made-up sets.
+Shares are of the experiments that are not tied; the unit is the number of a split, and a data set for the
+generalising estimate. Each function takes compared fits (`scores.compared`) and returns blocks, the deciding
+one first. Further blocks repeat its rows for experiments whose searches all converged, and for splits that
+every set has. Others count the data sets on which the first power is better, and compare at single M, also on
+the made-up sets.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from papers.core import claims
 from papers.core.comparisons import Draft, Group, higher, missing, not_lower, similar, tested
-from papers.core.verdicts import Block
+from papers.core.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from papers.pep import compare, scores
-from papers.pep.claims.shares import (
-    DIRECTION,
-    MARGIN,
-    at_each_m,
-    duel_of,
-    name_of_pair,
-    score_of,
-    set_by_set,
-    share,
-)
 from papers.pep.claims.synthetic import covered, pairs_at_each_m, with_every_m, worst_lines
-from papers.pep.published import Printed, Published
+from papers.pep.published import Counted, Printed, Published
 from papers.pep.regression import FULL, OK, STOPPED
-from papers.pep.scores import NLL, PREDICTIVE, SMLL, SMSE
+from papers.pep.scores import NLL, PREDICTIVE, SMLL, SMSE, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,10 +31,14 @@ if TYPE_CHECKING:
     from papers.core.comparisons import Rule, Score
 
 CLAIMS = claims.load()
+MARGIN = CLAIMS["PEP4"].margin["share"]
 RANK_MARGIN = CLAIMS["PEP6"].margin["rank"]
 EVEN_MARGIN = CLAIMS["PEP7"].margin["share"]
 """The paper calls 65 to 35 a narrow margin (section 4.3)."""
 
+DIRECTION = "t over splits of the share against 50 %, Holm"
+EACH_M = "at each M, on sets and splits with every M"
+SET_BY_SET = "better or worse on a data set: t over its splits of the share against 50 %, Holm over all"
 EVEN = f"t over splits, Holm; even: two one-sided t tests against 50 ± {100 * EVEN_MARGIN:g} %"
 RANKS = f"t over splits, Holm; best: 95 % interval against -{RANK_MARGIN:g}"
 CONVERGED = "the same where every search converged"
@@ -93,11 +89,108 @@ def settled(sets: pd.DataFrame, claim: str) -> pd.DataFrame:
     return sets[at.isin(enough) | (sets["alpha"] == FULL)] if len(enough) else sets
 
 
+# Shares of experiments that one power wins against another
+
+
+def duel_of(sets: pd.DataFrame, line: Printed | Counted) -> compare.Duel | None:
+    """Return the duel of the two powers of a printed share on the experiments of some sets."""
+    return compare.duel(sets, line.first, line.second, score_of(sets, line))
+
+
+def score_of(sets: pd.DataFrame, line: Printed | Counted) -> Score:
+    """Return the score that a printed share names."""
+    return {score.name: score for score in scores.predictive(sets)}[line.score]
+
+
+def share(sets: pd.DataFrame, line: Printed, at: float, judge: Rule, margin: float = MARGIN) -> Draft:
+    """Return a draft that compares the share of experiments won with ``at``."""
+    duel, score = duel_of(sets, line), score_of(sets, line)
+    row, quantity = name_of_pair(line), f"experiments won, {score.name}"
+    if duel is None:
+        return missing(row, quantity, "share", "powers not run" if len(sets) else "not run")
+    beyond = duel.beyond(score.margin)
+    notes = [] if np.isnan(line.percent) else [f"printed {line.percent:g} %"]
+    if judge is not similar or not notes:
+        notes.append(f"{duel.wins} won, {duel.losses} lost, {duel.ties} tied")
+        notes.append(f"by more than {score.margin:g} {score.unit}: {beyond[0]} and {beyond[1]}")
+    notes += [f"{duel.n_left_out} left out"] if duel.n_left_out else []
+    over_splits, over_sets = (duel.shares(unit) - at for unit in ("split", "dataset"))
+    note = "; ".join(notes)
+    return Draft(row, quantity, "share", over_splits, over_sets, margin, judge, duel.n, at, note=note)
+
+
+def name_of_pair(line: Printed | Counted) -> str:
+    """Return the two powers of a printed share as text, the name of a row."""
+    return f"α = {line.first} over α = {line.second}"
+
+
+def at_each_m(sets: pd.DataFrame, pairs: Sequence[Printed]) -> Block:
+    """Test shares of experiments won at each M, on the splits with every M that enough splits have."""
+    drafts: list[Draft] = []
+    for line in pairs:
+        both = sets[sets["alpha"].isin((line.first, line.second))]
+        n_splits = both.groupby(["m", "dataset"])["split"].nunique().groupby("m").max()
+        enough = n_splits.index[n_splits >= CLAIMS[line.claim].coverage["units"]]
+        complete = with_every_m(both[both["m"].isin(enough)])
+        unprinted = line._replace(percent=np.nan)
+        for m, at in complete.groupby("m"):
+            drafts.append(replace(share(at, unprinted, 0.5, higher), row=f"M = {m}: {name_of_pair(line)}"))
+        if complete.empty:
+            why = "too few splits with both powers at every M"
+            drafts.append(missing(name_of_pair(line), f"experiments won, {line.score}", "share", why))
+    return Block(EACH_M, DIRECTION, tuple(tested(drafts)))
+
+
+def set_by_set(sets: pd.DataFrame, counts: Iterable[Counted], claim: str) -> Block:
+    """Judge whether the first power is better on at least as many data sets as printed.
+
+    A set that was not run, or is undecided, could be either. The status is yes if the printed number is
+    reached without such sets, and no if it is not reached with all of them.
+    """
+    lines = [line for line in counts if line.claim == claim]
+    groups = {name: sets[sets["dataset"] == name] for name in scores.datasets(sets)}
+    drafts = {
+        (line, name): share(group, Printed(*line[:4], np.nan), 0.5, higher)
+        for line in lines
+        for name, group in groups.items()
+    }
+    judged = dict(zip(drafts, tested(list(drafts.values())), strict=True))
+    rows = [_counted(line, {name: judged[line, name] for name in groups}) for line in lines]
+    return Block("data set by data set", SET_BY_SET, tuple(rows))
+
+
+def _counted(line: Counted, judged: dict[str, Line]) -> Line:
+    """Return a line that counts data sets, from the lines of the pair on each of them."""
+    statuses = {name: of_set.sample.status for name, of_set in judged.items()}
+    row, quantity = f"{line.score}: {name_of_pair(line)}", "data sets on which it is better"
+    better, worse = ([name_of(name) for name, x in statuses.items() if x == wanted] for wanted in (YES, NO))
+    n_decided = len(better) + len(worse) + sum(x == UNDECIDED for x in statuses.values())
+    printed = f"printed {line.sets} of {line.total}"
+    if not n_decided:
+        return Line(row, quantity, "sets", note=f"{printed}; {'no share on any' if judged else 'not run'}")
+    idle = [name_of(name) for name, x in statuses.items() if x not in (YES, NO, UNDECIDED)]
+    most = line.total - len(worse)
+    status = YES if len(better) >= line.sets else NO if most < line.sets else UNDECIDED
+    n_ahead = sum(of_set.effect > 0.5 for of_set in judged.values())
+    shares = f"a share on {n_decided}" + (f", none on {', '.join(idle)}" if idle else "")
+    notes = [printed, shares, f"ahead on {n_ahead}"]
+    notes += [f"better on {', '.join(better)}"] if better else []
+    notes += [f"worse on {', '.join(worse)}"] if worse else []
+    sample = Inference(status, len(better), most)
+    return Line(row, quantity, "sets", len(better), sample=sample, n=n_decided, note="; ".join(notes))
+
+
 # PEP4, PEP5, PEP7
 
 
-def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
-    """Judge PEP4 or PEP5: shares of experiments won, by direction and against the printed percentages."""
+def won(
+    fits: pd.DataFrame, published: Published, claim: str, described: pd.DataFrame | None = None
+) -> list[Block]:
+    """Judge PEP4 or PEP5: shares of experiments won, by direction and against the printed percentages.
+
+    ``described`` are the fits of the searches cut off, if ``fits`` are of searches that converged: a block
+    compares both.
+    """
     sets = settled(scores.real(fits), claim)
     pairs = published.of(claim)
 
@@ -117,6 +210,8 @@ def won(fits: pd.DataFrame, published: Published, claim: str) -> list[Block]:
     made_up = scores.made_up(fits)
     if len(made_up):
         blocks.append(pairs_at_each_m(made_up, [(score_of(fits, x), x.first, x.second) for x in pairs]))
+    if described is not None:
+        blocks.append(by_either_search(fits, described, published, claim))
     return blocks
 
 
@@ -169,7 +264,7 @@ def no_winner(fits: pd.DataFrame, published: Published, claim: str) -> list[Bloc
 
     compared = sets[sets["alpha"].isin({power for line in pairs for power in (line.first, line.second)})]
     ranks = compare.ranks(sets, NLL)
-    worst = worst_lines(_worst(ranks, NLL, LARGE))
+    worst = worst_lines(_against_rivals(ranks, NLL, LARGE, is_best=False))
     return [
         shares("shares of experiments won", compared, covered(compared)),
         shares(CONVERGED, *converged(compared)),
@@ -222,7 +317,7 @@ def _pair_by_pair(sets: pd.DataFrame) -> Block:
         (SMSE, "every other over α = 1", [(x, "1") for x in powers if x != "1"]),
         (SMSE, "every other but α = 1 over α = 0", [(x, "0") for x in powers if x not in ("0", "1")]),
         (SMLL, "α = 1 over every other", [("1", x) for x in powers if x != "1"]),
-        (SMLL, "each over the next smaller", [(large, small) for small, large in pairwise(powers)]),
+        (SMLL, "each over the next smaller", [(large, small) for small, large in itertools.pairwise(powers)]),
     ]
     pairs = {(score, *pair): None for score, _, of_row in statements for pair in of_row}
     drafts = [share(sets, Printed("PEP6", x[0].name, *x[1:], np.nan), 0.5, higher) for x in pairs]
@@ -239,10 +334,10 @@ def _pair_by_pair(sets: pd.DataFrame) -> Block:
 def _ranked(name: str, sets: pd.DataFrame, remark: str) -> Block:
     ranks = {score: compare.ranks(sets, score) for score in PREDICTIVE}
     drafts = [
-        *_best(ranks[SMSE], SMSE, "0.5"),
-        *_best(ranks[SMLL], SMLL, "0.8"),
-        *_worst(ranks[SMSE], SMSE, ("0", "1")),
-        *_worst(ranks[SMLL], SMLL, ("0",)),
+        *_against_rivals(ranks[SMSE], SMSE, ("0.5",), is_best=True),
+        *_against_rivals(ranks[SMLL], SMLL, ("0.8",), is_best=True),
+        *_against_rivals(ranks[SMSE], SMSE, ("0", "1"), is_best=False),
+        *_against_rivals(ranks[SMLL], SMLL, ("0",), is_best=False),
     ]
     leaders = [
         f"{score.name}: lowest average rank at α = {table.groupby(level='split').mean().mean().idxmin()}"
@@ -260,31 +355,19 @@ def _lacking(sets: pd.DataFrame, score: Score, ranks: pd.DataFrame) -> list[str]
     return [f"{n_lacking} experiments without every power left out"] if n_lacking else []
 
 
-def _best(ranks: pd.DataFrame, score: Score, alpha: str) -> list[Draft]:
-    row, quantity = f"{score.name}: α = {alpha} best", "rank of another - its own"
-    rivals = [rival for rival in ranks if rival != alpha]
-    if ranks.empty or alpha not in ranks or not rivals:
-        return [missing(row, quantity, "rank", _why(ranks))]
-    return [_rank(row, quantity, ranks[a] - ranks[alpha], not_lower, f"α = {a}") for a in rivals]
-
-
-def _worst(ranks: pd.DataFrame, score: Score, powers: Sequence[str]) -> list[Draft]:
-    row = f"{score.name}: {' and '.join(f'α = {alpha}' for alpha in powers)} worst"
-    quantity = "its rank - that of another"
+def _against_rivals(ranks: pd.DataFrame, score: Score, powers: Sequence[str], is_best: bool) -> list[Draft]:
+    """Return drafts that compare the ranks of powers said to be best or worst with those of each other."""
+    row = f"{score.name}: {' and '.join(f'α = {alpha}' for alpha in powers)} {'best' if is_best else 'worst'}"
+    quantity = "rank of another - its own" if is_best else "its rank - that of another"
     rivals = [rival for rival in ranks if rival not in powers]
     if ranks.empty or not set(powers) <= set(ranks) or not rivals:
-        return [missing(row, quantity, "rank", _why(ranks))]
-    return [
-        _rank(row, quantity, ranks[alpha] - ranks[rival], higher, f"α = {alpha} against α = {rival}")
-        for alpha in powers
-        for rival in rivals
-    ]
-
-
-def _why(ranks: pd.DataFrame) -> str:
-    return "no experiment has every power" if ranks.empty and len(ranks.columns) else "powers not run"
-
-
-def _rank(row: str, quantity: str, differences: pd.Series, judge: Rule, note: str) -> Draft:
-    splits, sets = (differences.groupby(level=unit).mean().to_numpy(float) for unit in ("split", "dataset"))
-    return Draft(row, quantity, "rank", splits, sets, RANK_MARGIN, judge, len(differences), note=note)
+        why = "no experiment has every power" if ranks.empty and len(ranks.columns) else "powers not run"
+        return [missing(row, quantity, "rank", why)]
+    drafts = []
+    for alpha, rival in itertools.product(powers, rivals):
+        larger, smaller = (rival, alpha) if is_best else (alpha, rival)
+        gain = ranks[larger] - ranks[smaller]
+        splits, sets = (gain.groupby(level=unit).mean().to_numpy(float) for unit in ("split", "dataset"))
+        judge, note = (not_lower, f"α = {rival}") if is_best else (higher, f"α = {alpha} against α = {rival}")
+        drafts.append(Draft(row, quantity, "rank", splits, sets, RANK_MARGIN, judge, len(ranks), note=note))
+    return drafts

@@ -152,20 +152,14 @@ def _excess_lines(fits: pd.DataFrame, fraction: float = 1.0) -> tuple[Line, ...]
     cells = by_set(fits, NLML)
     sizes = scores.made_up(fits)["n_train"].unique()
     n = int(sizes[0]) if len(sizes) == 1 else 0
-    excesses = {alpha: _excesses(cells, alpha, n) for alpha in CLOSE_TO_ONE}
-    drafts = [draft for of_power in excesses.values() for draft in of_power]
-    drafts += [
-        _at_all_data(cells, alpha, n, draft, fraction)
-        for alpha, of_power in excesses.items()
-        for draft in of_power
-    ]
-    lines = tested(drafts)
+    drafts = [(alpha, *pair) for alpha in CLOSE_TO_ONE for pair in _excesses(cells, alpha, n, fraction)]
+    lines = tested([draft for _, draft, _ in drafts] + [draft for *_, draft in drafts])
     chosen: list[Line] = []
-    for alpha, of_power in excesses.items():
-        of_row = [line for line in lines if line.row == f"α = {alpha}"]
-        peak = max(range(len(of_power)), key=lambda k: _mean(of_power[k]))
-        largest = Group(of_row[: len(of_power)], every=False).line()
-        at_all = of_row[len(of_power) + peak]
+    for alpha in CLOSE_TO_ONE:
+        places = [k for k, (of_power, *_) in enumerate(drafts) if of_power == alpha]
+        peak = max(places, key=lambda k: _mean(drafts[k][1]))
+        largest = Group([lines[k] for k in places], every=False).line()
+        at_all = lines[len(drafts) + peak]
         for_display = shown([largest]) if at_all.sample.status == MISSING else ()
         chosen += [*(for_display or [largest]), at_all]
     return tuple(chosen)
@@ -175,28 +169,25 @@ def _mean(draft: Draft) -> float:
     return float(draft.sample.mean()) if len(draft.sample) else -np.inf
 
 
-def _excesses(cells: BySet, alpha: str, n: int) -> list[Draft]:
+def _excesses(cells: BySet, alpha: str, n: int, fraction: float) -> Iterator[tuple[Draft, Draft]]:
+    """Yield, for each M between, its excess, and a fraction of it minus the excess at M = N."""
+    row, quantity = f"α = {alpha}", LESS if fraction == 1.0 else f"{fraction:g} of {LESS}"
+    absent = missing(row, quantity, NLML.unit, f"M = N = {n} not run" if n else "sets of several sizes")
     inner = [m for m in sorted(m for power, m in cells if power == alpha)[1:] if m < n]
     if (FULL, 0) not in cells or not inner:
         why = "no M between the smallest and N" if (FULL, 0) in cells else "no full GP"
-        return [missing(f"α = {alpha}", EXCESS, NLML.unit, why)]
-    joint = {m: _joint(cells[FULL, 0], cells[alpha, m]) for m in inner}
-    return [
-        _paired(f"α = {alpha}", EXCESS, NLML, higher, full - near, f"M = {m}")
-        for m, (full, near) in joint.items()
-    ]
-
-
-def _at_all_data(cells: BySet, alpha: str, n: int, peak: Draft, fraction: float) -> Draft:
-    quantity = LESS if fraction == 1.0 else f"{fraction:g} of {LESS}"
-    if not len(peak.sample) or (alpha, n) not in cells:
-        why = f"M = N = {n} not run" if n else "sets of several sizes"
-        return missing(f"α = {alpha}", quantity, NLML.unit, why)
-    m = int(peak.note.removeprefix("M = "))
-    full, near, last = _joint(cells[FULL, 0], cells[alpha, m], cells[alpha, n])
-    less = fraction * (full - near) - (full - last)
-    note = f"excess {np.mean(full - near):.4f} at {peak.note}, {np.mean(full - last):.4f} at M = N = {n}"
-    return _paired(f"α = {alpha}", quantity, NLML, higher, less, note)
+        yield missing(row, EXCESS, NLML.unit, why), absent
+        return
+    for m in inner:
+        full, near = _joint(cells[FULL, 0], cells[alpha, m])
+        excess = _paired(row, EXCESS, NLML, higher, full - near, f"M = {m}")
+        if (alpha, n) not in cells:
+            yield excess, absent
+            continue
+        full, near, last = _joint(cells[FULL, 0], cells[alpha, m], cells[alpha, n])
+        less = fraction * (full - near) - (full - last)
+        note = f"excess {np.mean(full - near):.4f} at M = {m}, {np.mean(full - last):.4f} at M = N = {n}"
+        yield excess, _paired(row, quantity, NLML, higher, less, note)
 
 
 # PEP3

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Canvas
     from matplotlib.lines import Line2D
     from matplotlib.typing import ColorType
     from numpy.typing import ArrayLike
@@ -45,6 +45,13 @@ DIFFERENCES = {
 SMALL_GREY: dict[str, Any] = {"fontsize": 6.0, "color": style.GREY}
 WIDE, NARROW = 2.2, 3.0
 """Smallest factor between labelled ticks of pseudo-points, by width of the panel."""
+
+
+class Figure(NamedTuple):
+    """A figure: the function that draws it from rows to a path stem (or draws nothing), and its caption."""
+
+    draw: Callable[..., None]
+    caption: str
 
 
 def colour(alpha: str) -> ColorType:
@@ -121,14 +128,14 @@ def outside(axes: Axes, n: int, height: float = 0.97) -> None:
 
 
 def covered(
-    figure: Figure, fits: pd.DataFrame, handles: Sequence[Artist] = (), columns: int = 9, more: str = ""
+    figure: Canvas, fits: pd.DataFrame, handles: Sequence[Artist] = (), columns: int = 9, more: str = ""
 ) -> None:
     """Write the coverage below a figure, above its legend if it has one; ``more`` goes to its end."""
     searches = "searches cut off as in the paper; " if DESCRIBED in set(fits["protocol"]) else ""
     below(figure, f"{searches}{coverage(fits)}{more}", handles, columns)
 
 
-def below(figure: Figure, text: str, handles: Sequence[Artist] = (), columns: int = 9) -> None:
+def below(figure: Canvas, text: str, handles: Sequence[Artist] = (), columns: int = 9) -> None:
     """Write text below a figure, wrapped, above its legend if it has one."""
     n_lines = -(-len(text) // int(19.0 * figure.get_size_inches()[0]))
     text = "\n".join(textwrap.wrap(text, len(text) // n_lines + 10))

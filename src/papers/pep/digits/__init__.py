@@ -1,1 +1,0 @@
-"""Classification of even against odd digits by minibatches: trainings and their results."""
