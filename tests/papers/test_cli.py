@@ -82,7 +82,7 @@ def test_plain_output_is_readable(capsys):
         ("fit --dataset coal --protocol as-dreamt", "known: as-released"),
         ("fit --dataset coal --method rep", "no method 'rep'"),
         ("fit --dataset coal --fold 1", "fold must be 0 to 0"),
-        ("fit --dataset coal --seed -1", "seed must be"),
+        ("fit --dataset coal --seed -1", "Seed must be"),
         ("fit --dataset coal --hyperparameters variance=1", "takes variance=V"),
         ("fit --dataset coal --hyperparameters=", "takes variance=V,lengthscale=L"),
         ("fit --dataset coal --hyperparameters variance=-1,lengthscale=2", "positive"),

@@ -6,7 +6,7 @@ import pytest
 
 from papers.core import audit
 from papers.core.verdicts import FAILS, HOLDS, IN_PART, TOO_FEW, UNDECIDED, finding
-from papers.qp.paired import TE
+from papers.qp.pairs import TE
 from papers.rep import artifacts, claims, points_claims
 from papers.rep.claims import CORRECTED, DESCRIBED, PROTOCOLS
 from papers.rep.fits import BLOBS
