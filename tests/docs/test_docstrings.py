@@ -25,7 +25,7 @@ METHODS = (
     "inference/vb",
     "inference/newton",
 )
-METHODS += ("projections/moments", "projections/lp", "projections/table")
+METHODS += ("projections/moments", "projections/table")
 METHODS += ("posteriors/dense", "posteriors/sparse", "posteriors/collapsed")
 METHODS += ("likelihoods/probit", "likelihoods/step", "likelihoods/poisson")
 METHODS += ("bayesopt/nfcpd", "learning/regression")

@@ -16,18 +16,6 @@
     the same distributions by rejection sampling.
 """
 
-from importlib import import_module
-from typing import Any
+from tilted.bayesopt.optimizer import Optimizer
 
 __all__ = ["Optimizer"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import it when it is first asked for (PEP 562): q and its accuracy need no loop."""
-    if name not in __all__:
-        raise AttributeError(f"module 'tilted.bayesopt' has no attribute '{name}'")
-    return getattr(import_module("tilted.bayesopt.optimizer"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

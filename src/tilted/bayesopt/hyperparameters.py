@@ -61,6 +61,8 @@ class Learned:
     outcome: Outcome
 
 
+LIMIT = 60
+"""On iterations and evaluations of each of at most two searches."""
 GAP = 30.0
 """Times as far from the median as all others that an observation is if it dwarfs their differences."""
 LEAST = 3
@@ -118,7 +120,7 @@ def places(X: np.ndarray) -> list[np.ndarray]:
     return groups
 
 
-def learn(X: np.ndarray, data: Scaled, prior: Prior | None = None, limit: int = 60) -> Learned:
+def learn(X: np.ndarray, data: Scaled, prior: Prior | None = None) -> Learned:
     """Search from the prior's medians by L-BFGS-B, within its bounds; the medians where all data are alike.
 
     These say nothing of lengthscales, yet are likelier the longer they are, and would leave nothing to learn.
@@ -129,8 +131,6 @@ def learn(X: np.ndarray, data: Scaled, prior: Prior | None = None, limit: int = 
         In the unit cube.
     data : Scaled
     prior : Prior, optional
-    limit : int
-        On iterations and evaluations, of each of at most two searches.
     """
     prior = prior or Prior()
     pairs = np.array([prior.variance, *[prior.lengthscale] * X.shape[1], prior.noise])
@@ -155,10 +155,10 @@ def learn(X: np.ndarray, data: Scaled, prior: Prior | None = None, limit: int = 
         return value, away / spread - slope
 
     low, high = centre - prior.bounds * spread, centre + prior.bounds * spread
-    outcome = lbfgs(objective, centre, limit, 1e-9, 1e-4, bounds=list(zip(low, high, strict=True)))
+    outcome = lbfgs(objective, centre, LIMIT, 1e-9, 1e-4, bounds=list(zip(low, high, strict=True)))
     if outcome.x[-1] >= high[-1] and np.log(prior.most_noise) > high[-1]:
         high[-1] = np.log(prior.most_noise)
-        outcome = lbfgs(objective, centre, limit, 1e-9, 1e-4, bounds=list(zip(low, high, strict=True)))
+        outcome = lbfgs(objective, centre, LIMIT, 1e-9, 1e-4, bounds=list(zip(low, high, strict=True)))
     return Learned(*_at(outcome.x), outcome)
 
 

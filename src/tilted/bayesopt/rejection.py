@@ -122,16 +122,8 @@ def sample(
 def _before(at_x: list[np.ndarray], u: np.ndarray) -> Before:
     f = at_x[0] - at_x[0].mean(axis=0)
     with_u = np.sum(f * (u - u.mean(axis=0)), axis=0) / (len(u) - 1)
-    mean, variance = ([moment(v) for v in at_x] for moment in (_mean, _variance))
-    return Before(np.array(mean), np.array(variance), _mean(u), _variance(u), with_u)
-
-
-def _mean(values: np.ndarray) -> np.ndarray:
-    return values.mean(axis=0)
-
-
-def _variance(values: np.ndarray) -> np.ndarray:
-    return values.var(axis=0, ddof=1)
+    mean, variance = [v.mean(axis=0) for v in at_x], [v.var(axis=0, ddof=1) for v in at_x]
+    return Before(np.array(mean), np.array(variance), u.mean(axis=0), u.var(axis=0, ddof=1), with_u)
 
 
 def _possible(values: list[np.ndarray]) -> np.ndarray:

@@ -11,7 +11,6 @@ from tilted.estimators.sparse import PseudoPointModel, SparseSettings
 from tilted.inference.pep import power_rule
 from tilted.inference.result import Status
 from tilted.inference.vb import VB
-from tilted.learning import passes
 from tilted.learning.batch import Model
 from tilted.learning.moves import Posterior
 
@@ -19,9 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tilted.estimators.sparse import CollapsedModel, SparseModel
-    from tilted.learning.batch import Sums
+    from tilted.learning.passes import Passed
     from tilted.likelihoods.contract import Likelihood
     from tilted.posteriors.pseudo import PseudoPoints
+
+    Passes = Callable[..., Passed]
 
 IN_BATCHES = "a model of batches has its evidence where it was fitted only: its rows are not kept"
 
@@ -41,7 +42,6 @@ class BatchedModel(PseudoPointModel):
     total_evidence : float or None
         Log evidence of all rows; None after `more`, whose earlier rows are gone.
     status : Status
-    batch : int
     """
 
     model: Model
@@ -50,7 +50,6 @@ class BatchedModel(PseudoPointModel):
     log_parameters: np.ndarray
     total_evidence: float | None
     status: Status
-    batch: int
 
     @property
     def pseudo(self) -> PseudoPoints:
@@ -81,13 +80,14 @@ class BatchedModel(PseudoPointModel):
         raise ValueError(IN_BATCHES)
 
     def more(
-        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, how: PassSettings, deadline: float
+        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, over: Passes, deadline: float
     ) -> BatchedModel:
         """The model of further rows too, by the same kernel and pseudo-points; earlier sites stay.
 
         They stay as they are, so what had not converged before does not by further rows.
         """
-        result = how.passes(self.model, X, y, self.posterior, self.posterior.sums, weights, deadline)
+        before = self.posterior
+        result = over(self.model, X, y, start=before, earlier=before.sums, weights=weights, deadline=deadline)
         message = f"{result.status.message}, {result.posterior.sums.rows:,} in all"
         if not self.status.converged:
             message += f"; before: {self.status.message.rpartition('; before: ')[2]}"
@@ -96,46 +96,13 @@ class BatchedModel(PseudoPointModel):
         return replace(self, posterior=result.posterior, total_evidence=None, status=status)
 
 
-@dataclass(frozen=True)
-class PassSettings:
-    """Settings of passes: rows a batch, jobs, and a function that hears of each pass."""
-
-    batch: int
-    n_jobs: int | None = None
-    watch: Callable[[int, float], object] | None = None
-
-    def passes(
-        self,
-        model: Model,
-        X: np.ndarray,
-        y: np.ndarray,
-        start: Posterior,
-        earlier: Sums | None,
-        weights: np.ndarray | None,
-        deadline: float,
-    ) -> passes.Passed:
-        """`passes.passes` of that kind."""
-        return passes.passes(
-            model,
-            X,
-            y,
-            self.batch,
-            start,
-            earlier,
-            weights,
-            deadline=deadline,
-            n_jobs=self.n_jobs,
-            watch=self.watch,
-        )
-
-
 def fit_batched(
     X: np.ndarray,
     y: np.ndarray,
     learned: SparseModel | CollapsedModel,
     rows: np.ndarray,
     settings: SparseSettings,
-    how: PassSettings,
+    over: Passes,
 ) -> BatchedModel:
     """The posterior of all rows by the kernel and the pseudo-points ``learned`` from those ``rows``.
 
@@ -148,7 +115,8 @@ def fit_batched(
         Rows.
     settings : SparseSettings
         Their weights are those of all rows.
-    how : PassSettings
+    over : callable
+        `passes.passes` with the size of batches, jobs and what hears of each pass.
 
     Raises
     ------
@@ -159,7 +127,8 @@ def fit_batched(
     model = Model(learned.pseudo, learned.likelihood, rule, learned.mean)
     factor, projected, _ = learned.latent
     start = Posterior.from_factor(factor, projected)
-    result = how.passes(model, X, y, start, None, settings.weights, settings.timed().deadline)
+    deadline = settings.timed().deadline
+    result = over(model, X, y, start=start, weights=settings.weights, deadline=deadline)
     first = learned.status
     message = f"{result.status.message}; kernel of {len(rows):,} rows: {first.message}"
     status = replace(
@@ -169,4 +138,4 @@ def fit_batched(
         message=message,
     )
     at = learned.means(X[rows])
-    return BatchedModel(model, result.posterior, at, learned.theta, result.log_evidence, status, how.batch)
+    return BatchedModel(model, result.posterior, at, learned.theta, result.log_evidence, status)

@@ -126,11 +126,10 @@ class Classifier(ScoreMixin, ClassifierMixin, LatentFunctions):
         weights: np.ndarray | None,
     ) -> tuple[list[LatentModel], list[str]]:
         """The latent functions, of two classes one, and what a warning calls their fits."""
-        positive = [1] if len(classes) == 2 else list(range(len(classes)))
         settings = self._settings.of(self, 0.0, likelihood=self._likelihood(), weights=weights)
         fit_one = self._fitter(X, kernel, settings, rng, labels)
-        models = [fit_one(np.where(labels == c, 1.0, -1.0)) for c in positive]
-        return models, [f"class {classes[c]!s} against the rest" for c in positive]
+        targets, names = _against_the_rest(classes, labels)
+        return [fit_one(y) for y in targets], names
 
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms [N*, C] of the probabilities of ``classes_``; see `predict_proba`."""
@@ -208,6 +207,13 @@ class Classifier(ScoreMixin, ClassifierMixin, LatentFunctions):
         if isinstance(likelihood, type) or not hasattr(likelihood, "tilted") or not of_labels(likelihood):
             raise ValueError(f"the likelihood of a classifier is one of labels -1 and +1, got {likelihood!r}")
         return likelihood
+
+
+def _against_the_rest(classes: np.ndarray, labels: np.ndarray) -> tuple[list[np.ndarray], list[str]]:
+    """Return targets -1 and +1 [N] of each latent function (of two classes one), and names of the fits."""
+    positive = [1] if len(classes) == 2 else [*range(len(classes))]
+    targets = [np.where(labels == c, 1.0, -1.0) for c in positive]
+    return targets, [f"class {classes[c]!s} against the rest" for c in positive]
 
 
 @parameters
@@ -464,6 +470,4 @@ class SparseGPClassifier(Classifier, PseudoInputs):
         if not np.array_equal(self.classes_[labels], targets):
             raise ValueError("y has classes that the first rows did not have")
         weights = self._with_class_weights(self.classes_, labels, weights)
-        positive = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
-        names = [f"class {self.classes_[c]!s} against the rest" for c in positive]
-        return self._add(inputs, [np.where(labels == c, 1.0, -1.0) for c in positive], weights, names)
+        return self._add(inputs, weights, *_against_the_rest(self.classes_, labels))

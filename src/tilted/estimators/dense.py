@@ -14,7 +14,7 @@ import numpy as np
 from tilted import api, corrections
 from tilted.corrections import learning as corrected_learning
 from tilted.corrections.marginals import SAMPLED
-from tilted.estimators.models import LatentModel, Settings, choice, finite, without_raised_errors
+from tilted.estimators.models import LatentModel, Settings, choice, finite
 from tilted.inference import rep
 from tilted.inference.options import require_whole
 from tilted.inference.pep import power_rule
@@ -162,7 +162,6 @@ class DenseModel(LatentModel):
         return inference.log_evidence, slope * kernel.parameters(), inference.status
 
 
-@without_raised_errors
 def fit_dense(
     X: np.ndarray,
     y: np.ndarray,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilted.estimators.models import without_raised_errors
 from tilted.inference.relaxations import at_limit
 from tilted.inference.rep import Relaxed
 from tilted.kernels.compound import noise_of
@@ -106,7 +105,6 @@ def kernels_of(kernel: Kernel) -> tuple[Kernel, ...]:
     return getattr(kernel, "each", (kernel,))
 
 
-@without_raised_errors
 def shortcomings(model: LatentModel, X: np.ndarray) -> list[str]:
     """Return notes on why a fitted model may be useless: `reach`, a constant f, jitter, bounds."""
     likelihood, kernels = model.likelihood, kernels_of(model.kernel)
@@ -145,7 +143,6 @@ def sample_rows(X: np.ndarray) -> np.ndarray:
     return X[some_rows(len(X), MOST_CHECKED)]
 
 
-@without_raised_errors
 def out_of_reach(model: LatentModel, X: np.ndarray) -> bool:
     """Return whether most inputs [N, D] are nearly uncorrelated with every pseudo-input."""
     Z = model.Z

@@ -95,8 +95,7 @@ def fit(
     projection : Projector, optional
         How "qp" projects; by quadrature if not given. ``tilted.projections.table.build()`` (probit) gives
         the same to 1e-10 and is faster; ``tilted.projections.moments.TableGrid()`` is the QP paper's own
-        table; ``tilted.projections.lp.LpProjection(p)`` minimises the L_p distance instead (fixed
-        hyperparameters, or ``search=Search(gradient="sites-fixed")``).
+        table.
     ard, n_restarts, power, priors, max_time, random_state : see ``tilted.GPClassifier``
     learn_likelihood : bool
         Whether the search moves the parameters of the likelihood too (noise, scale, dispersion), to

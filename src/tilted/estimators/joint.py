@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from tilted.estimators.dense import SEARCH, DenseSettings
-from tilted.estimators.models import LatentModel, without_raised_errors
+from tilted.estimators.models import LatentModel
 from tilted.gaussian import require_positive
 from tilted.inference import rule_of
 from tilted.inference.ep import EP
@@ -192,7 +192,6 @@ def require_joint(settings: DenseSettings) -> None:
             raise ValueError(f"multi_class='joint' needs {needed}")
 
 
-@without_raised_errors
 def fit_joint(
     X: np.ndarray,
     labels: np.ndarray,

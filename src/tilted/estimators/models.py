@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
-from functools import wraps
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -35,25 +34,6 @@ SEARCHED = Options(
 MOST_RESTARTS = 10_000
 LEARNED = "constant"  # the prior mean is learned by evidence
 NOT_CORRECTED = "corrections are of models that keep their rows: not with batch_size"
-
-
-Call = ParamSpec("Call")
-Result = TypeVar("Result")
-
-
-def without_raised_errors(function: Callable[Call, Result]) -> Callable[Call, Result]:
-    """Decorate a function so that the caller's ``np.seterr(...="raise")`` has no effect in it.
-
-    With it a search would take a harmless underflow for a failed evaluation, and reach another optimum.
-    """
-
-    @wraps(function)
-    def run(*arguments: Call.args, **named: Call.kwargs) -> Result:
-        quiet = {kind: "ignore" for kind, how in np.geterr().items() if how in ("raise", "call")}
-        with np.errstate(**quiet):  # type: ignore[arg-type] # names of kinds
-            return function(*arguments, **named)
-
-    return run
 
 
 def choice(name: str, value: object, options: Collection[object]) -> None:
@@ -84,14 +64,6 @@ def finite(name: str, value: object) -> None:
 def _plain(value: Any) -> Any:
     """A number of NumPy's, whose type would be that of what is made of it, as Python's."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-class Parameters(Protocol):
-    """Parameters of an estimator that `Settings` read, besides those of their own names."""
-
-    kernel: Kernel | None
-    mean: float | str | None
-    optimise: str | bool | None
 
 
 @dataclass(frozen=True)
@@ -146,7 +118,7 @@ class Settings:
             raise ValueError(f"power must lie in [{SMALLEST:g}, 1], got {self.power!r}; 0 is inference='vb'")
 
     @classmethod
-    def of(cls, estimator: Parameters, start: float, **resolved: object) -> Self:
+    def of(cls, estimator: Any, start: float, **resolved: object) -> Self:
         """The parameters of an estimator, but for those ``resolved`` from them; None for those it lacks.
 
         The prior mean is ``start`` where none is given, and where a search of it starts.

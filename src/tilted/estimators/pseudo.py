@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -13,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from tilted.estimators import sparse, validation
 from tilted.estimators.base import LatentFunctions, parameters, warn_unless_converged
-from tilted.estimators.batched import BatchedModel, PassSettings, fit_batched
+from tilted.estimators.batched import BatchedModel, fit_batched
 from tilted.estimators.diagnostics import out_of_reach, sample_rows
 from tilted.estimators.models import NOT_CORRECTED, LatentModel
 from tilted.estimators.validation import weighted_rows
 from tilted.inference.options import require_whole
+from tilted.learning.passes import Passed, passes
 from tilted.learning.starts import require_moderate, with_notes
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.numerics.chunks import by_class
@@ -67,14 +69,13 @@ class PseudoInputs(LatentFunctions):
         places = [cast(np.ndarray, model.Z) for model in self.models_]
         return places[0] if len(places) == 1 else places
 
-    def _pass_settings(self) -> PassSettings:
-        """Return the settings of passes; ValueError for a batch size that is no integer."""
+    def _passes(self) -> partial[Passed]:
+        """Return `passes` with the parameters of this; ValueError for a batch size that is no integer."""
         require_whole("batch_size", self.batch_size, 2)
         if getattr(self, "correction", None) is not None:
             raise ValueError(NOT_CORRECTED)
-        return PassSettings(
-            int(cast(int, self.batch_size)), self.n_jobs, _print_pass if self.verbose else None
-        )
+        watch = _print_pass if self.verbose else None
+        return partial(passes, batch=int(cast(int, self.batch_size)), n_jobs=self.n_jobs, watch=watch)
 
     def _fitter(
         self,
@@ -86,8 +87,8 @@ class PseudoInputs(LatentFunctions):
     ) -> Callable[[np.ndarray], LatentModel]:
         rows = np.arange(len(X))
         if self._batched:  # a batch of them, by chance
-            how, order = self._pass_settings(), rng.permutation(len(X))
-            rows = by_class(order, None if labels is None else labels[order], how.batch)
+            over, order = self._passes(), rng.permutation(len(X))
+            rows = by_class(order, None if labels is None else labels[order], over.keywords["batch"])
         few, of_rows = X[rows], None if labels is None else labels[rows]
         Z = sparse.pseudo_inputs_of(self.pseudo_inputs, few, self.n_pseudo, rng, of_rows)
         gaussian = isinstance(settings.likelihood, GaussianNoise)
@@ -95,7 +96,7 @@ class PseudoInputs(LatentFunctions):
 
         def fit_targets(y: np.ndarray) -> LatentModel:
             model = fit(few, y[rows], kernel, Z, settings.of_rows(rows), rng)
-            return fit_batched(X, y, model, rows, settings, how) if self._batched else model
+            return fit_batched(X, y, model, rows, settings, over) if self._batched else model
 
         return fit_targets
 
@@ -113,12 +114,12 @@ class PseudoInputs(LatentFunctions):
         return weighted_rows(inputs, targets, sample_weight, least=1)
 
     def _add(
-        self, X: np.ndarray, targets: Sequence[np.ndarray], weights: np.ndarray | None, names: list[str]
+        self, X: np.ndarray, weights: np.ndarray | None, targets: Sequence[np.ndarray], names: list[str]
     ) -> Self:
         """The models with further rows; ``targets`` [N] of each."""
         deadline = sparse.SparseSettings.of(self, 0.0, likelihood=self.models_[0].likelihood).timed().deadline
         models: list[LatentModel] = [
-            cast(BatchedModel, model).more(X, y, weights, self._pass_settings(), deadline)
+            cast(BatchedModel, model).more(X, y, weights, self._passes(), deadline)
             for model, y in zip(self.models_, targets, strict=True)
         ]
         unseen = [out_of_reach(model, sample_rows(X)) for model in models]

@@ -36,9 +36,7 @@ from tilted.likelihoods.laplace import LaplaceNoise
 from tilted.likelihoods.student_t import StudentT
 
 if TYPE_CHECKING:
-    from tilted.estimators.dense import DenseModel
     from tilted.estimators.models import LatentModel, Settings
-    from tilted.estimators.sparse import SparseModel
     from tilted.likelihoods.contract import Likelihood
 
 CONSTANT = "targets are constant: kernel and noise stay where a search would start"
@@ -172,11 +170,6 @@ class Regressor(ScoreMixin, RegressorMixin, LatentFunctions):
         check_is_fitted(self, "models_")
         return self.models_[0].likelihood
 
-    @property
-    def _single_model(self) -> DenseModel | SparseModel:
-        """The model, of an estimator with a correction."""
-        return cast("DenseModel | SparseModel", self.models_[0])
-
     @staticmethod
     def _checked(likelihood: Likelihood, targets: np.ndarray) -> np.ndarray:
         """Targets [N] as floats; ValueError for those outside the domain of the likelihood, and too large."""
@@ -220,7 +213,7 @@ class Regressor(ScoreMixin, RegressorMixin, LatentFunctions):
         if has_additive_noise(likelihood) and not return_std:
             return cast("np.ndarray", self.predict_latent(X))
         if self._corrected:
-            corrected = self._single_model.corrected(self._inputs(X))
+            corrected = self.models_[0].corrected(self._inputs(X))
             v, (mean, variance) = corrected.variance, corrected.target_moments()
         else:
             ((m, v),) = self._moments(X)
@@ -254,7 +247,7 @@ class Regressor(ScoreMixin, RegressorMixin, LatentFunctions):
         if len(targets) != len(inputs):
             raise ValueError(f"X has {len(inputs)} rows but y has {len(targets)} values")
         if self._corrected:
-            return self._single_model.log_predictive(inputs, [targets])[0]
+            return self.models_[0].log_predictive(inputs, [targets])[0]
         ((m, v),) = self._moments(X)
         return self.likelihood_.log_predictive(targets, m, v)
 
@@ -357,7 +350,7 @@ class SparseRegressor(PseudoInputs, Regressor):
         if not hasattr(self, "models_"):
             return self.fit(X, y, sample_weight)
         inputs, targets, weights = self._further(X, y, sample_weight, y_numeric=True)
-        return self._add(inputs, [self._checked(self.likelihood_, targets)], weights, ["the fit"])
+        return self._add(inputs, weights, [self._checked(self.likelihood_, targets)], ["the fit"])
 
 
 @parameters

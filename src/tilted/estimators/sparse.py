@@ -14,7 +14,7 @@ from tilted import api, corrections
 from tilted.corrections.evidence import correction_gradient
 from tilted.corrections.marginals import CHEAP, NEARLY_EXACT
 from tilted.estimators.diagnostics import reach
-from tilted.estimators.models import LatentModel, Settings, choice, finite, without_raised_errors
+from tilted.estimators.models import LatentModel, Settings, choice, finite
 from tilted.inference.options import Options, require_whole
 from tilted.inference.result import Inference, Status
 from tilted.learning import mean as means
@@ -272,7 +272,6 @@ class CollapsedModel(PseudoPointModel):
         return state.log_evidence, np.append(slope.kernel, slope.noise) * values, Status(True, 0)
 
 
-@without_raised_errors
 def fit_sparse(
     X: np.ndarray,
     y: np.ndarray,
@@ -365,7 +364,6 @@ def _searched(
     return replace(best, status=with_notes(best.status, note))
 
 
-@without_raised_errors
 def fit_collapsed(
     X: np.ndarray,
     y: np.ndarray,

@@ -18,6 +18,9 @@ from tilted.exact.moves import Moves, Walkers, iterate, suited
 from tilted.exact.target import Reference
 from tilted.numerics.quadrature import bisect
 
+BLOCK = 256  # runs side by side
+LIMIT = 5000  # steps of a schedule
+
 
 @dataclass(frozen=True)
 class Annealed:
@@ -52,8 +55,6 @@ def schedule(
     rng: np.random.Generator,
     share: float = 0.97,
     moves: Moves | None = None,
-    chains: int = 256,
-    limit: int = 5000,
 ) -> np.ndarray:
     """Powers from 0 to 1 at which neighbours overlap equally, found by a pilot run.
 
@@ -65,8 +66,6 @@ def schedule(
     ----------
     share : float in (0, 1)
         Effective number of the weights of one step, as a share of the chains. Nearer to 1: more steps.
-    limit : int
-        Bound on the number of steps.
 
     Returns
     -------
@@ -75,14 +74,14 @@ def schedule(
     Raises
     ------
     ValueError
-        If ``limit`` steps do not reach 1.
+        If `LIMIT` steps do not reach 1.
     """
     moves = moves or suited(reference)
-    walkers = Walkers.start(reference, reference.draw(rng, chains))
+    walkers = Walkers.start(reference, reference.draw(rng, BLOCK))
     powers = [0.0]
     while powers[-1] < 1.0:
-        if len(powers) > limit:
-            raise ValueError(f"the schedule is at power {powers[-1]:.2g} after {limit} steps; lower share")
+        if len(powers) > LIMIT:
+            raise ValueError(f"the schedule is at power {powers[-1]:.2g} after {LIMIT} steps; lower share")
         powers.append(min(1.0, powers[-1] + _step(walkers.residual, share, 1.0 - powers[-1])))
         iterate(rng, reference, walkers, moves, powers[-1])
     return np.array(powers)
@@ -108,7 +107,6 @@ def anneal(
     powers: np.ndarray,
     runs: int = 256,
     moves: Moves | None = None,
-    block: int = 256,
 ) -> Annealed:
     """Estimate the log evidence of the target.
 
@@ -123,8 +121,6 @@ def anneal(
         Independent runs, at least 2.
     moves : Moves, optional
         At each power; ``moves.suited(reference)`` by default.
-    block : int
-        Runs side by side.
 
     Raises
     ------
@@ -138,8 +134,8 @@ def anneal(
         raise ValueError("need at least 2 runs for a standard error")
     log_weights: list[np.ndarray] = []
     stuck = 0
-    for first in range(0, runs, block):
-        walkers = Walkers.start(reference, reference.draw(rng, min(block, runs - first)))
+    for first in range(0, runs, BLOCK):
+        walkers = Walkers.start(reference, reference.draw(rng, min(BLOCK, runs - first)))
         log_weight = np.zeros_like(walkers.residual)
         for k, step in enumerate(np.diff(powers), start=1):
             log_weight += step * walkers.residual

@@ -176,7 +176,7 @@ def _newton(run: Run[StateT], point: Point[StateT]) -> Point[StateT] | None:
         run.taken_at, run.pause = np.inf, run.sweeps + 2**run.relapses
         return None
     rule, sites = run.rule, point.state.sites
-    rule_of_two, y = rule.twice(), np.concatenate([run.y, run.y])
+    rule_of_two, y = rule.twice(len(run.y)), np.concatenate([run.y, run.y])
     sites_of_two = Sites(np.concatenate([sites.tau, sites.tau]), np.concatenate([sites.nu, sites.nu]))
 
     def respond(marginals: Marginals) -> Sites:

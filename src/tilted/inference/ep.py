@@ -10,7 +10,6 @@ D = 0 this is moment matching divided by the cavity.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -47,17 +46,15 @@ def tilted_rule(
     unit_power = bool(np.all(np.equal(power, 1.0)))
     how = project if unit_power else partial(_powered, project, power), share
     arguments = project, sensitivity, share, power, stationary
-    rule = Rule(
+    return Rule(
         partial(_update, *how),
         power=share,
         stationary=stationary,
         sensitivity=sensitivity,
+        select=partial(_selected, *arguments) if np.ndim(share) else None,
+        weigh=partial(_weighted, *arguments),
         sites=partial(_sites, *how),
     )
-    rule = replace(rule, weigh=partial(_weighted, *arguments))
-    if np.ndim(share) == 0:
-        return rule
-    return replace(rule, single=partial(_of_one, *arguments), double=partial(_of_two, *arguments))
 
 
 def _powered(
@@ -71,17 +68,15 @@ def _powered(
     return project(likelihood, y, m, v, of_sites(power, y))
 
 
-def _of_one(
-    project: Project, sensitivity: Sense | None, share: Shares, power: Shares, stationary: bool, i: int
+def _selected(
+    project: Project,
+    sensitivity: Sense | None,
+    share: Shares,
+    power: Shares,
+    stationary: bool,
+    sites: np.ndarray,
 ) -> Rule:
-    share, power = (float(np.broadcast_to(values, np.shape(share))[i]) for values in (share, power))
-    return tilted_rule(project, sensitivity, share, power, stationary)
-
-
-def _of_two(
-    project: Project, sensitivity: Sense | None, share: Shares, power: Shares, stationary: bool
-) -> Rule:
-    share, power = (np.tile(np.broadcast_to(values, np.shape(share)), 2) for values in (share, power))
+    share, power = (np.broadcast_to(values, np.shape(share))[sites] for values in (share, power))
     return tilted_rule(project, sensitivity, share, power, stationary)
 
 

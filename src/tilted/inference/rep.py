@@ -65,8 +65,7 @@ def held_rule(b: np.ndarray, printed_step: bool = False) -> Rule:
     return Rule(
         partial(_update, b, printed_step),
         stationary=False,
-        single=lambda i: Rule(partial(_update, b[i : i + 1], printed_step), stationary=False),
-        double=lambda: held_rule(np.tile(b, 2), printed_step),
+        select=lambda sites: held_rule(b[sites], printed_step),
     )
 
 

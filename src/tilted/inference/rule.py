@@ -73,10 +73,8 @@ class Rule:
     sensitivity : callable or None
         Derivatives of the projection in its cavity, by which the gradient of an evidence that is not
         stationary follows the sites (``inference.implicit``).
-    single : callable or None
-        i -> the rule of one site, where sites have rules of their own (powers).
-    double : callable or None
-        The rule of all sites twice over, one after the other, where they have rules of their own.
+    select : callable or None
+        Numbers of sites -> the rule of these, where sites have rules of their own (powers, weights).
     weigh : callable or None
         Weights [N] -> the rule of p(y|f)^weight (`weighted`).
     weights : array [N] or None
@@ -92,8 +90,7 @@ class Rule:
     power: float | np.ndarray = 1.0
     stationary: bool = True
     sensitivity: Sense | None = None
-    single: Callable[[int], Rule] | None = None
-    double: Callable[[], Rule] | None = None
+    select: Callable[[np.ndarray], Rule] | None = None
     weigh: Callable[[np.ndarray], Rule] | None = None
     weights: np.ndarray | None = None
     plain: Rule | None = None
@@ -107,11 +104,11 @@ class Rule:
 
     def at(self, i: int) -> Rule:
         """The rule of site ``i`` by itself, for sequential sweeps."""
-        return self if self.single is None else self.single(i)
+        return self if self.select is None else self.select(np.array([i]))
 
-    def twice(self) -> Rule:
-        """The rule of all sites twice over, as Newton's method asks."""
-        return self if self.double is None else self.double()
+    def twice(self, n: int) -> Rule:
+        """The rule of all ``n`` sites twice over, one after the other, for Newton's method."""
+        return self if self.select is None else self.select(np.tile(np.arange(n), 2))
 
     @property
     def heavy(self) -> bool:

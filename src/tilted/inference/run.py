@@ -175,7 +175,7 @@ class Run(Generic[StateT]):
         options = self.options
         return (
             len(self.y) <= FEW
-            and self.rule.double is None
+            and self.rule.select is None
             and self.likelihood.log_concave
             and options.newton
             and options.schedule == "parallel"

@@ -47,17 +47,12 @@ def _weighted(weights: np.ndarray) -> Rule:
     return replace(
         VB,
         update=partial(variational_update, weights=weights),
-        single=partial(_of_one, weights),
-        double=partial(_of_two, weights),
+        select=partial(_selected, weights),
     )
 
 
-def _of_one(weights: np.ndarray, i: int) -> Rule:
-    return _weighted(weights[i : i + 1])
-
-
-def _of_two(weights: np.ndarray) -> Rule:
-    return _weighted(np.tile(weights, 2))
+def _selected(weights: np.ndarray, sites: np.ndarray) -> Rule:
+    return _weighted(weights[sites])
 
 
 VB = Rule(variational_update, ascends=True, power=0.0, weigh=_weighted)

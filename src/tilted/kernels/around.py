@@ -7,22 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from tilted.kernels.compound import (
-    add,
-    add_to,
-    free_parameters_of,
-    is_stationary,
-    multiply,
-    multiply_by,
-    noise_of,
-)
+from tilted.kernels.compound import Operators, free_parameters_of, is_stationary, noise_of
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
 
 
 @dataclass(frozen=True)
-class Around:
+class Around(Operators):
     """The kernel itself, but for what a subclass changes of inputs, parameters and derivatives in either.
 
     Parameters
@@ -31,9 +23,6 @@ class Around:
     """
 
     kernel: Kernel
-
-    __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
-    __array_ufunc__ = None
 
     @property
     def stationary(self) -> bool:

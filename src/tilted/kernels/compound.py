@@ -59,30 +59,32 @@ def variance_of(kernel: Kernel) -> float:
     return float(kernel.diagonal(ONE_POINT)[0])
 
 
-def add(self: Kernel, second: object) -> Sum:
-    """``self + other``."""
-    _refuse_number(second)
-    return Sum(self, second) if is_kernel(second) else NotImplemented
+class Operators:
+    """The base of all kernels: + and *, a number being a factor of the variance."""
 
+    __array_ufunc__ = None  # an array leaves the operators to the kernel, which refuses it
 
-def add_to(self: Kernel, first: object) -> Sum:
-    """``other + self``."""
-    _refuse_number(first)
-    return Sum(first, self) if is_kernel(first) else NotImplemented
+    def __add__(self: Kernel, second: object) -> Sum:
+        _refuse_number(second)
+        return Sum(self, second) if is_kernel(second) else NotImplemented
 
+    def __radd__(self: Kernel, first: object) -> Sum:
+        _refuse_number(first)
+        return Sum(first, self) if is_kernel(first) else NotImplemented
 
-def multiply(self: Kernel, second: object) -> Kernel:
-    """``self * other``, a number being a factor of the variance."""
-    if isinstance(second, Real):
-        return scaled(self, float(second))
-    return Product(self, second) if is_kernel(second) else NotImplemented
+    def __mul__(self: Kernel, second: object) -> Kernel:
+        if isinstance(second, Real):
+            return scaled(self, float(second))
+        return Product(self, second) if is_kernel(second) else NotImplemented
 
+    def __rmul__(self: Kernel, first: object) -> Kernel:
+        if isinstance(first, Real):
+            return scaled(self, float(first))
+        return Product(first, self) if is_kernel(first) else NotImplemented
 
-def multiply_by(self: Kernel, first: object) -> Kernel:
-    """``other * self``."""
-    if isinstance(first, Real):
-        return scaled(self, float(first))
-    return Product(first, self) if is_kernel(first) else NotImplemented
+    def distances(self, X: np.ndarray) -> Any:
+        """None for every ``X`` [N, D]: there is nothing to share."""
+        return None
 
 
 def scaled(kernel: Kernel, factor: float) -> Kernel:
@@ -110,7 +112,7 @@ def _refuse_number(value: object) -> None:
 
 
 @dataclass(frozen=True)
-class Pair:
+class Pair(Operators):
     """The base of sums and products of two kernels.
 
     Parameters
@@ -126,9 +128,6 @@ class Pair:
 
     first: Kernel
     second: Kernel
-
-    __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
-    __array_ufunc__ = None  # an array leaves the operators to the kernel, which refuses it
 
     def __post_init__(self) -> None:
         for kernel in (self.first, self.second):

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilted.kernels.compound import add, add_to, multiply, multiply_by
+from tilted.kernels.compound import Operators
 
 if TYPE_CHECKING:
     from typing import Self
 
 
 @dataclass(frozen=True)
-class OfVariance:
+class OfVariance(Operators):
     """The base of kernels whose only parameter is the variance.
 
     Parameters
@@ -34,9 +34,6 @@ class OfVariance:
 
     variance: float = 1.0
 
-    __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
-    __array_ufunc__ = None
-
     def __post_init__(self) -> None:
         variance = float(self.variance)
         if not 0 < variance < np.inf:
@@ -50,10 +47,6 @@ class OfVariance:
     def with_parameters(self, values: np.ndarray) -> Self:
         """Return the kernel with another variance."""
         return type(self)(float(values[0]))
-
-    def distances(self, X: np.ndarray) -> None:
-        """None for every ``X`` [N, D]: there is nothing to share."""
-        return
 
     def diagonal(self, X: np.ndarray) -> np.ndarray:
         """Prior variances [N] at the rows of ``X`` [N, D]."""

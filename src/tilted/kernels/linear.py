@@ -11,11 +11,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from tilted.kernels.compound import add, add_to, multiply, multiply_by
+from tilted.kernels.compound import Operators
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(Operators):
     """Linear covariance.
 
     Parameters
@@ -41,9 +41,6 @@ class Linear:
     variance: float | tuple[float, ...] = 1.0
     stationary: ClassVar[bool] = False
 
-    __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
-    __array_ufunc__ = None
-
     def __post_init__(self) -> None:
         values = np.asarray(self.variance, dtype=float)
         if values.ndim > 1 or values.size == 0 or not np.all((values > 0) & (values < np.inf)):
@@ -57,10 +54,6 @@ class Linear:
     def with_parameters(self, values: np.ndarray) -> Self:
         """Return the kernel with other variances."""
         return type(self)(tuple(values) if np.ndim(self.variance) else float(values[0]))
-
-    def distances(self, X: np.ndarray) -> None:
-        """None for every ``X`` [N, D]: there is nothing to share."""
-        return
 
     def matrix(self, X: np.ndarray, X2: np.ndarray | None = None, distances: None = None) -> np.ndarray:
         """Covariance matrix [N, N2] between the rows of ``X`` [N, D] and ``X2`` [N2, D]."""

@@ -11,11 +11,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from tilted.kernels.compound import add, add_to, multiply, multiply_by
+from tilted.kernels.compound import Operators
 
 
 @dataclass(frozen=True)
-class Polynomial:
+class Polynomial(Operators):
     """Polynomial covariance.
 
     Parameters
@@ -45,9 +45,6 @@ class Polynomial:
     offset: float = 1.0
     degree: int = 2
     stationary: ClassVar[bool] = False
-
-    __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
-    __array_ufunc__ = None
 
     def __post_init__(self) -> None:
         if int(self.degree) != self.degree or self.degree < 1:

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from tilted.kernels.compound import add, add_to, multiply, multiply_by
+from tilted.kernels.compound import Operators
 
 OFFSET = 1e3  # times their spread, by which inputs are far from zero
 ROUNDING = 1e-10  # of a squared lengthscale: error of squared distances that is let pass
@@ -18,7 +18,7 @@ FARTHEST = 1e300  # squared distance in lengthscales
 
 
 @dataclass(frozen=True)
-class Stationary:
+class Stationary(Operators):
     """Variance and lengthscale, one for all dimensions (isotropic) or one for each (ARD).
 
     Parameters
@@ -36,9 +36,6 @@ class Stationary:
 
     variance: float = 1.0
     lengthscale: float | tuple[float, ...] = 1.0
-
-    __add__, __radd__, __mul__, __rmul__ = add, add_to, multiply, multiply_by
-    __array_ufunc__ = None
 
     def __post_init__(self) -> None:
         scales = np.asarray(self.lengthscale, dtype=float)

@@ -46,15 +46,7 @@ class Sums:
 
     def plus(self, second: Sums) -> Sums:
         """Return the sums of both."""
-        return Sums(
-            self.precision + second.precision,
-            self.shift + second.shift,
-            self.local + second.local,
-            self.rows + second.rows,
-            self.skipped + second.skipped,
-            self.negative + second.negative,
-            self.floored + second.floored,
-        )
+        return Sums(*(a + b for a, b in zip(vars(self).values(), vars(second).values(), strict=True)))
 
     def part_of_the_way(self, old: Sums, share: float) -> Sums:
         """The sums, linear in the sites, where these go that share of their way from those of ``old``."""

@@ -13,7 +13,7 @@ O(N + M^2 + batch M).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -152,12 +152,7 @@ def begin(problem: Problem, kernel: Kernel, Z: np.ndarray) -> Trained:
     return Trained(pseudo, *sums, Sites.zeros(n), problem.mean, moments, np.eye(M))
 
 
-def train(
-    problem: Problem,
-    start: Trained,
-    training: Training | None = None,
-    watch: Callable[[Trained], object] | None = None,
-) -> Trained:
+def train(problem: Problem, start: Trained, training: Training | None = None) -> Trained:
     """Go on from ``start`` to ``training.steps`` steps in all.
 
     Parameters
@@ -168,8 +163,6 @@ def train(
         From `begin`, or from an earlier call with the same problem and training, which it continues as if it
         had never been interrupted.
     training : Training, optional
-    watch : callable, optional
-        Called after every step; for measuring as one goes, and for saving.
 
     Raises
     ------
@@ -187,8 +180,6 @@ def train(
     rule, now = problem.rule, start
     for rows in _batches(len(problem.y), training, start.step):
         now = replace(_step(problem, rule, training, now, rows), step=now.step + 1)
-        if watch is not None:
-            watch(now)
     return now
 
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from tilted.inference.result import Status
     from tilted.learning.search import Search
 
 WORTH = 3
@@ -29,15 +28,7 @@ TIME = 10
 """Evaluations of all rows that there must be time for, if a first search is to have half of it."""
 
 
-class Found(Protocol):
-    """The result of a search."""
-
-    @property
-    def status(self) -> Status:
-        """The status at the end."""
-
-
-FoundT = TypeVar("FoundT", bound=Found)
+FoundT = TypeVar("FoundT")
 
 
 def begun(
@@ -87,7 +78,7 @@ def begun(
     how = replace(search, first_rows=None, max_iterations=limit, rounds=1)
     name = f"the first search, of {few:,} rows"
     try:
-        result = find(some, how, now + 0.5 * (deadline - now))
+        result: Any = find(some, how, now + 0.5 * (deadline - now))
         gain = value(result) - at_start
     except (ArithmeticError, ValueError) as error:
         return None, f"{name}, failed ({error})"

@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy.spatial.distance import pdist
@@ -64,19 +64,7 @@ CENTRE = (
 NO_LENGTHSCALE = "needs a kernel with a lengthscale of its own (kernels.stationary)"  # as a sum has not
 
 
-class Ranked(Protocol):
-    """The result of one search of several."""
-
-    @property
-    def kernel(self) -> Kernel:
-        """With the hyperparameters found."""
-
-    @property
-    def selection_score(self) -> float:
-        """The log evidence it is chosen by, -inf where that is unsound."""
-
-
-Found = TypeVar("Found", bound=Ranked)
+Found = TypeVar("Found")
 StartT = TypeVar("StartT")
 
 
@@ -321,7 +309,7 @@ def best_of(
         if best and time.monotonic() >= deadline:
             break
         try:
-            model = search(start)
+            model: Any = search(start)
         except (ArithmeticError, ValueError) as error:
             failures.append(error)
             continue

@@ -21,7 +21,6 @@ from scipy.special import dawsn, gammaln, xlogy
 from tilted.likelihoods.contract import Shape, Tilted, require_finite, require_powers
 from tilted.likelihoods.new_counts import draw_counts
 from tilted.likelihoods.shape import shape_by_panels
-from tilted.numerics.dawson import dawson_slope
 from tilted.numerics.gamma import log_rising
 from tilted.numerics.quadrature import (
     NODES,
@@ -46,6 +45,7 @@ LARGER = "the exponential links take larger ones ('poisson-exp', 'negative-binom
 MANY = 300  # counts from which quadrature, whose time does not depend on them, is faster than the recurrence
 NARROW = 1e-3  # variance below which d2 of the recurrence, exact to 1e-16 y / v, has lost 1e-11 and more
 LARGE_SHAPE = 1e4  # of a Gamma mixture, from which log Gamma of it loses 1e-11 and more
+FAR_OUT, TERMS = 150.0, 5  # from which t the derivative of D is its asymptotic series, and its terms
 
 
 @dataclass(frozen=True)
@@ -70,21 +70,20 @@ class PoissonSquare:
     predictive: str = "exact"
     name: ClassVar[str] = "poisson-square"
     log_concave: ClassVar[bool] = False
+    rates: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.predictive not in FORMS:
             raise ValueError(f"predictive must be one of {FORMS}, got '{self.predictive}'")
 
     def domain(self, y: np.typing.ArrayLike) -> np.ndarray:
-        """Counts as floats [N]; ValueError for negative or non-integer values, and above `LARGEST`."""
+        """Counts [N] as floats; ValueError below 0, above `LARGEST`, and, but for rates, between integers."""
         y = require_finite(y)
-        wrong = (y < 0) | (y != np.floor(y)) | (y > LARGEST)
+        wrong = (y < 0) | ((y != np.floor(y)) & (not self.rates)) | (y > LARGEST)
         if np.any(wrong):
-            row = int(np.flatnonzero(wrong)[0])
+            row, kind = int(np.flatnonzero(wrong)[0]), "numbers" if self.rates else "integers"
             link = f"; {LARGER}" if y[row] > LARGEST else ""
-            raise ValueError(
-                f"counts must be integers from 0 to {LARGEST}, got {y[row]:g} at row {row}{link}"
-            )
+            raise ValueError(f"counts must be {kind} from 0 to {LARGEST}, got {y[row]:g} at row {row}{link}")
         return y
 
     check = domain
@@ -192,7 +191,7 @@ class PoissonSquare:
         t = np.abs(m) / np.sqrt(2.0 * v)
         value = y * _expected_log_square(t, v) - (m**2 + v) - gammaln(y + 1.0)
         d_mean = y * 2.0 * np.sqrt(2.0 / v) * np.sign(m) * dawsn(t) - 2.0 * m
-        return value, d_mean, y * dawson_slope(t) / v - 1.0
+        return value, d_mean, y * _dawson_slope(t) / v - 1.0
 
     def log_predictive(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> np.ndarray:
         """log predictive probability of the counts, exact or negative binomial, arrays [N]."""
@@ -332,6 +331,17 @@ def _lobe_edges(
         edges = panel_edges(near, far, 16, peak[:, None] * breaks)
         pieces.append(edges if side > 0 else -edges[:, ::-1])
     return np.concatenate(pieces, axis=1)
+
+
+def _dawson_slope(t: np.ndarray) -> np.ndarray:
+    """The derivative D'(t) = 1 - 2 t D(t) [N] of Dawson's function for t >= 0.
+
+    Far out it is -sum_k (2k - 1)!! / (2 t^2)^k, where the two terms cancel.
+    """
+    twice, far = 2.0 * np.maximum(t, FAR_OUT) ** 2, np.zeros_like(t)
+    for k in range(TERMS, 0, -1):
+        far = (2 * k - 1) / twice * (1.0 + far)
+    return np.where(t < FAR_OUT, 1.0 - 2.0 * t * dawsn(t), -far)
 
 
 def _expected_log_square(t: np.ndarray, v: np.ndarray) -> np.ndarray:

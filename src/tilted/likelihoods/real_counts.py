@@ -17,13 +17,13 @@ power y at g, but for a constant.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import gammaln, hyp1f1, xlogy
 
-from tilted.likelihoods.contract import Tilted, require_finite
-from tilted.likelihoods.poisson import LARGER, LARGEST, MANY, PoissonSquare, far_from_zero
+from tilted.likelihoods.contract import Tilted
+from tilted.likelihoods.poisson import MANY, PoissonSquare, far_from_zero
 from tilted.numerics.quadrature import TiltedDensity
 
 FAR = 40.0  # z beyond which Kummer's function is its asymptotic series, exact to rounding by then
@@ -34,17 +34,7 @@ TERMS = 30
 class RealCounts(PoissonSquare):
     """Targets y >= 0, at most ``likelihoods.poisson.LARGEST``, as counts of rate f^2; whole ones as there."""
 
-    def domain(self, y: ArrayLike) -> np.ndarray:
-        """Targets [N] as floats; ValueError for negative values, and above the largest."""
-        y = require_finite(y)
-        wrong = (y < 0) | (y > LARGEST)
-        if np.any(wrong):
-            row = int(np.flatnonzero(wrong)[0])
-            link = f"; {LARGER}" if y[row] > LARGEST else ""
-            raise ValueError(f"counts must lie between 0 and {LARGEST}, got {y[row]:g} at row {row}{link}")
-        return y
-
-    check = domain
+    rates: ClassVar[bool] = True
 
     def _few(self, y: np.ndarray, m: np.ndarray, v: np.ndarray) -> Tilted:
         """Moments by recurrence over the counts."""

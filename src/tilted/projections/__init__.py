@@ -1,1 +1,1 @@
-"""Projections of a tilted distribution onto a Gaussian: moments (KL), Wasserstein, L_p, a certified table."""
+"""Projections of a tilted distribution onto a Gaussian: moments (KL), Wasserstein, a certified table."""

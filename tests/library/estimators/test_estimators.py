@@ -373,7 +373,7 @@ def test_wrong_data_are_named(toy, counts):
         GPClassifier().fit(X, np.full(30, "x"))
     with pytest.raises(ValueError, match="Unknown label type"):
         SparseGPClassifier().fit(X, X[:, 0])
-    with pytest.raises(ValueError, match="between 0 and 100000, got -1 at row 2"):
+    with pytest.raises(ValueError, match="numbers from 0 to 100000, got -1 at row 2"):
         GPPoissonRegressor().fit(counts[0], np.where(np.arange(25) == 2, -1.0, counts[1]))
     with pytest.raises(NotFittedError):
         GPClassifier().predict_latent(X)

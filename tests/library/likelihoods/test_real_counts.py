@@ -148,5 +148,5 @@ def test_one_warning_and_none_for_whole_numbers(counts):
 
 @pytest.mark.parametrize("wrong", [-0.5, 1e6])
 def test_domain(wrong):
-    with pytest.raises(ValueError, match="between 0 and 100000"):
+    with pytest.raises(ValueError, match="numbers from 0 to 100000"):
         REAL.domain(np.array([1.0, wrong]))
