@@ -115,6 +115,7 @@ CHOICES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:n_pseudo=8 has no effect")
 @pytest.mark.parametrize("parameters, more_columns, message", CHOICES)
 def test_auto_chooses_by_lengthscales_and_columns(parameters, more_columns, message, monkeypatch):
     monkeypatch.setattr(module, "DENSE_ROWS", 150)
