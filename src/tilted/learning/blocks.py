@@ -172,5 +172,5 @@ def _note(problem: BlockProblem, first: int) -> str:
     if problem.neighbours == MOST_NEIGHBOURS:
         notes[0] += ", the limit"
     if problem.refused:
-        notes.append(f"{len(problem.refused)} inferences refused, marginal variances were not positive")
+        notes.append(f"marginal variances that are not positive refused {len(problem.refused)} times")
     return "; ".join(notes)
