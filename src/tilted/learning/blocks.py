@@ -16,6 +16,7 @@ import numpy as np
 
 from tilted.learning.dense import Problem, Slopes, Tuned, infer_at
 from tilted.learning.starts import with_notes
+from tilted.learning.warmstarts import Attempts
 from tilted.posteriors.blocks import (
     NEIGHBOURS,
     SIZE,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 MOST_NEIGHBOURS = 960
 RESHAPED = 0.2  # change of the logarithm of a ratio of lengthscales after which blocks are divided again
 DIVISIONS = 3  # searches, each in blocks by the lengthscales of the one before
+TIME_IS_UP = "marginal variances are not positive with {} neighbours, and the time for more is up"
 TOO_LONG = (
     "marginal variances are not positive with {} neighbours, the limit: lengthscales are too long for blocks "
     "(approximation='pseudo-points' is for these)"
@@ -118,30 +120,32 @@ def with_enough_neighbours(
     ArithmeticError
         If `MOST_NEIGHBOURS` are too few at the start, or the first evaluation fails for another reason.
     """
-    first, searches = problem.neighbours, 0
+    first, searches, starts = problem.neighbours, 0, [start]
     while True:
         problem, before = problem.divided(kernel), kernel
         last = problem.widest or time.monotonic() >= problem.options.deadline
-        tuned = _inferred(problem, kernel, start)
+        tuned = _inferred(problem, kernel, starts)
         if tuned is None or (problem.refused and not (tuned.status.converged or last)):
             if last:
-                raise ArithmeticError(TOO_LONG.format(problem.neighbours))
+                raise ArithmeticError((TOO_LONG if problem.widest else TIME_IS_UP).format(problem.neighbours))
             problem = problem.wider()
             continue
         if search is not None:
             tuned = search(problem, kernel, tuned.inference.sites)
-            searches, kernel, start = searches + 1, tuned.kernel, tuned.inference.sites
+            searches, kernel, starts = searches + 1, tuned.kernel, [tuned.inference.sites, start]
             problem = replace(problem, mean=tuned.mean, likelihood=tuned.problem.likelihood)
         if problem.refused and not tuned.status.converged and not last:
             problem = problem.wider()
-        elif searches in (0, DIVISIONS) or not _reshaped(before, kernel):
+        elif search is None or searches >= DIVISIONS or not _reshaped(before, kernel):
             return problem, replace(tuned, status=with_notes(tuned.status, _note(problem, first)))
 
 
-def _inferred(problem: BlockProblem, kernel: Kernel, start: Sites | None) -> Tuned | None:
-    """Return the inference at ``kernel``; None if the neighbours are too few."""
+def _inferred(problem: BlockProblem, kernel: Kernel, starts: list[Sites | None]) -> Tuned | None:
+    """Return the inference at ``kernel`` from the first start that serves; None if neighbours are too few."""
     try:
-        inference = infer_at(problem, kernel, start)
+        inference, _ = Attempts().converged_or_last(
+            lambda sites: (infer_at(problem, kernel, sites), None), starts
+        )
     except TooFewNeighbours:
         return None
     return Tuned(problem, kernel, inference, inference.status)

@@ -38,6 +38,11 @@ PAIRS = {
         GPPoissonRegressor("vb", likelihood="poisson-exp", **FIXED),
         COUNTS,
     ),
+    "counts of rate f^2": (
+        SparseGPPoissonRegressor("ep", mean=1.0, **FIXED, **BLOCKS),
+        GPPoissonRegressor("ep", mean=1.0, **FIXED),
+        COUNTS,
+    ),
     "reals": (
         SparseGPRegressor("ep", noise=0.2, **FIXED, **BLOCKS),
         GPRegressor(likelihood=GaussianNoise(0.2), **FIXED),
