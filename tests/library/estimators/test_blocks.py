@@ -83,10 +83,10 @@ def test_noise_and_two_lengthscales_are_learned():
     assert chain.log_evidence_ == pytest.approx(dense.log_evidence_, abs=1.0)
     assert chain.noise_ == pytest.approx(dense.likelihood_.noise, rel=0.1)
     np.testing.assert_allclose(chain.kernel_.lengthscale, dense.kernel_.lengthscale, rtol=0.1)
-    value, slope = chain.log_marginal_likelihood(chain.theta_, eval_gradient=True)
-    assert value == pytest.approx(chain.log_evidence_, abs=1e-6)
-    steps = 1e-4 * np.eye(len(chain.theta_))
-    at = chain.theta_
+    assert chain.log_marginal_likelihood(chain.theta_) == pytest.approx(chain.log_evidence_, abs=1e-6)
+    at = chain.theta_ - 0.2
+    slope = chain.log_marginal_likelihood(at, eval_gradient=True)[1]
+    steps = 1e-4 * np.eye(len(at))
     numeric = [
         (chain.log_marginal_likelihood(at + e) - chain.log_marginal_likelihood(at - e)) / 2e-4 for e in steps
     ]

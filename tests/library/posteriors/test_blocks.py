@@ -202,6 +202,14 @@ def test_at_the_limit_of_neighbours_the_error_says_so(monkeypatch):
         with_enough_neighbours(problem, SMOOTH, None, None)
 
 
+def test_after_the_deadline_no_more_neighbours_are_tried():
+    late = replace(CLOSELY, deadline=0.0)
+    y = CASES["Gaussian noise"][1]
+    problem = BlockProblem(X, y, GaussianNoise(0.01), RULES["ep"], 0.0, late, size=10, neighbours=3)
+    with pytest.raises(ArithmeticError, match="the time for more is up"):
+        with_enough_neighbours(problem, SMOOTH, Sites(np.full(N, 100.0), 100.0 * y), None)
+
+
 def test_a_search_that_variances_ended_is_repeated_with_more_neighbours():
     likelihood, y, method, mean = CASES["probit, EP"]
     problem = BlockProblem(X, y, likelihood, RULES["ep"], mean, CLOSELY, size=10, neighbours=30)
