@@ -210,7 +210,8 @@ class LatentFunctions(BaseEstimator, ABC):
         """Fitted attributes of the models, lists where there are several, and warnings, from ``fit``."""
         self.__dict__.update(fitted_attributes)
         single = len(models) == 1
-        notes = [shortcomings(model, sample_rows(X) if self._batched else X) for model in models]
+        rows = sample_rows(X) if self._batched else X
+        notes = [shortcomings(model, getattr(model, "window", rows)) for model in models]
         models = [
             replace(cast(Any, model), status=with_notes(model.status, *each))
             for model, each in zip(models, notes, strict=True)

@@ -357,7 +357,9 @@ class GPClassifier(Classifier, DenseEstimator):
 
 @parameters
 class SparseGPClassifier(Classifier, PseudoInputs):
-    """Gaussian-process classification through M pseudo-points [Bui et al. 2017]; O(N M^2) a class.
+    """Gaussian-process classification of many rows, by pseudo-points [Bui et al. 2017] or blocks.
+
+    O(N M^2) a class for M pseudo-points.
 
     Two classes have one latent function. C > 2 have C, each fitted by itself to its class against the rest,
     from the same pseudo-inputs.
@@ -395,6 +397,16 @@ class SparseGPClassifier(Classifier, PseudoInputs):
         Batches at once, by joblib's backend. The numbers are the same.
     verbose : bool
         Print after each pass how far the posterior moved.
+    approximation : {"pseudo-points", "blocks", "auto"}
+        "blocks": a chain of overlapping blocks of rows in place of pseudo-points, for lengthscales that are
+        short beside the spread of at most three columns. A first search is on 600 neighbouring rows, the
+        second on all; restarts are of the first. Blocks take no ``pseudo_inputs``, ``batch_size`` or
+        ``correction``. "auto" is dense up to 2,000 rows; above, it takes blocks where there are at most three
+        columns and more than ``n_pseudo`` cells as wide as the lengthscales that the first search finds, and
+        pseudo-points otherwise. ``status_`` says which, and why.
+    neighbours : int
+        Earlier rows that a block of 80 depends on. They are doubled, up to 960, where marginal variances are
+        not positive; ``status_`` says how many there are.
     correction : {None, "cheap", "nearly-exact"}
         As of `GPClassifier`, towards the exact posterior of the model with these pseudo-points (whose power
         is 1 then, whatever the fit's); what the pseudo-points themselves leave out stays out. "nearly-exact"
@@ -413,7 +425,7 @@ class SparseGPClassifier(Classifier, PseudoInputs):
     n_features_in_, feature_names_in_ : see `GPClassifier`
     pseudo_inputs_ : array [M, D], or a list of C for C > 2
     models_ : list
-        What predicts: ``models_[0].fitted`` is a ``sparse_search.Fitted``.
+        What predicts: ``models_[0].fitted`` is a ``sparse_search.Fitted``; a `BlocksModel` by blocks.
 
     Examples
     --------

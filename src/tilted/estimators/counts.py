@@ -162,6 +162,7 @@ class SparseGPPoissonRegressor(SparseRegressor, CountRegressor):
     likelihood, kernel, mean : see `GPPoissonRegressor`
         The dispersion of a negative binomial is learned with the kernel, in batches from those rows.
     ard, n_pseudo, pseudo_inputs, move_pseudo_inputs, batch_size, n_jobs, verbose : see `SparseGPClassifier`
+    approximation, neighbours : see `SparseGPClassifier`
     optimise, n_restarts, priors, max_time, power, jitter : see `SparseGPClassifier`
     correction, search, options, random_state : see `SparseGPClassifier`
 

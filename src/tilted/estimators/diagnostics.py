@@ -53,6 +53,8 @@ RELAXED = (
 )
 USED_BY = {"power": "power-ep", "penalty": "rep"}
 """Parameters that one inference only has a use for."""
+OF_APPROXIMATION = {"n_pseudo": "blocks", "jitter": "blocks", "neighbours": "pseudo-points"}
+"""Parameters of a sparse estimator -> the approximation that has no use for them."""
 OF_SEARCHES = {"priors", "n_restarts"}
 """Parameters that only a search of an evidence has a use for."""
 MANY_ROWS = 10_000
@@ -71,6 +73,10 @@ def unused_parameters(estimator: Any) -> Iterator[str]:
         value, of = getattr(estimator, parameter.name), USED_BY.get(parameter.name, inference)
         if of != inference and value != parameter.default:
             yield f"{parameter.name}={value!r} has no effect: it is for inference={of!r}, not {inference!r}"
+        unused_by = OF_APPROXIMATION.get(parameter.name)
+        approximation = getattr(estimator, "approximation", "")
+        if approximation == unused_by and value != parameter.default:
+            yield f"{parameter.name}={value!r} has no effect: approximation={approximation!r} does not use it"
         if parameter.name not in OF_SEARCHES or value in (None, 0):
             continue
         if optimise == "cv":

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from tilted.estimators import sparse, validation
 from tilted.estimators.base import LatentFunctions, parameters, warn_unless_converged
 from tilted.estimators.batched import BatchedModel, fit_batched
+from tilted.estimators.blocks import fit_blocks
 from tilted.estimators.diagnostics import out_of_reach, sample_rows
 from tilted.estimators.models import NOT_CORRECTED, LatentModel
 from tilted.estimators.validation import weighted_rows
@@ -23,6 +24,7 @@ from tilted.learning.passes import Passed, passes
 from tilted.learning.starts import require_moderate, with_notes
 from tilted.likelihoods.gaussian import GaussianNoise
 from tilted.numerics.chunks import by_class
+from tilted.posteriors.blocks import NEIGHBOURS
 
 if TYPE_CHECKING:
     from tilted.kernels.contract import Kernel
@@ -61,10 +63,12 @@ class PseudoInputs(LatentFunctions):
     batch_size: int | None = None
     n_jobs: int | None = None
     verbose: bool = False
+    approximation: str = sparse.PSEUDO_POINTS
+    neighbours: int = NEIGHBOURS
 
     @property
     def pseudo_inputs_(self) -> np.ndarray | list[np.ndarray]:
-        """Pseudo-inputs [M, D] as fitted; a list of C for C > 2 classes."""
+        """Pseudo-inputs [M, D] as fitted; a list of C for C > 2 classes; None by blocks."""
         check_is_fitted(self, "models_")
         places = [cast(np.ndarray, model.Z) for model in self.models_]
         return places[0] if len(places) == 1 else places
@@ -85,6 +89,9 @@ class PseudoInputs(LatentFunctions):
         rng: np.random.Generator,
         labels: np.ndarray | None = None,
     ) -> Callable[[np.ndarray], LatentModel]:
+        by_pseudo_points = settings.approximation == sparse.PSEUDO_POINTS
+        if not by_pseudo_points:
+            self._require_whole_rows(settings.approximation)
         rows = np.arange(len(X))
         if self._batched:  # a batch of them, by chance
             over, order = self._passes(), rng.permutation(len(X))
@@ -94,11 +101,22 @@ class PseudoInputs(LatentFunctions):
         gaussian = isinstance(settings.likelihood, GaussianNoise)
         fit: Any = sparse.fit_collapsed if gaussian else sparse.fit_sparse
 
+        if not by_pseudo_points:
+            return lambda y: fit_blocks(
+                X, y, kernel, settings, rng, lambda: fit(X, y, kernel, Z, settings, rng)
+            )
+
         def fit_targets(y: np.ndarray) -> LatentModel:
             model = fit(few, y[rows], kernel, Z, settings.of_rows(rows), rng)
             return fit_batched(X, y, model, rows, settings, over) if self._batched else model
 
         return fit_targets
+
+    def _require_whole_rows(self, approximation: str) -> None:
+        """ValueError for parameters that an approximation by blocks does not take."""
+        for name in ("pseudo_inputs", "batch_size", "correction"):
+            if getattr(self, name, None) is not None:
+                raise ValueError(f"approximation={approximation!r} takes no {name}: it is for pseudo-points")
 
     def _further(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, **how: bool

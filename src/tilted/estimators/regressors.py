@@ -374,6 +374,7 @@ class SparseGPRegressor(SparseRegressor):
         Prior mean; that of the targets by default. "constant": at any hyperparameters the one with the
         highest evidence, that of generalised least squares.
     ard, n_pseudo, pseudo_inputs, move_pseudo_inputs, batch_size, n_jobs, verbose : see `SparseGPClassifier`
+    approximation, neighbours : see `SparseGPClassifier`
     optimise, n_restarts, priors, max_time, power, jitter, search, random_state : see `SparseGPClassifier`
 
     Attributes

@@ -20,6 +20,7 @@ from tilted.inference.result import Inference, Status
 from tilted.learning import mean as means
 from tilted.learning import regression
 from tilted.learning import sparse as sparse_search
+from tilted.learning.blocks import MOST_NEIGHBOURS
 from tilted.learning.dense import of_labels, ridge
 from tilted.learning.search import Search
 from tilted.learning.site_starts import first_sites
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from tilted.posteriors.sparse import SparseState
 
 CLOSED_FORM = "closed form at the parameters given"
+APPROXIMATIONS = PSEUDO_POINTS, BLOCKS, AUTO = "pseudo-points", "blocks", "auto"
 MOST_NEARLY_EXACT = 1000  # rows of which nearly exact marginals are computed, from a dense posterior
 NEEDS_SEARCH = "the mean of a sparse model is learned with its kernel (optimise='evidence'), not by itself"
 SEARCH = Search(method="bfgs", max_iterations=500, expected_gain=1e-4)
@@ -58,12 +60,17 @@ class SparseSettings(Settings):
 
     jitter: float
     move_pseudo_inputs: bool
+    n_pseudo: int
+    approximation: str
+    neighbours: int
     correction: str | None = None
     learn_likelihood: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         finite("jitter", self.jitter)
+        choice("approximation", self.approximation, APPROXIMATIONS)
+        require_whole("neighbours", self.neighbours, 1, MOST_NEIGHBOURS)
         choice("correction", self.correction, (None, CHEAP, NEARLY_EXACT))
         if self.weights is not None and self.correction is not None:
             raise ValueError(api.UNCORRECTED)

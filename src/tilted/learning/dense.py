@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from tilted.gaussian import Sites
 from tilted.inference.engine import infer
-from tilted.inference.implicit import Derivatives, evidence_derivatives
+from tilted.inference.implicit import evidence_derivatives
 from tilted.inference.options import Options
 from tilted.inference.result import Inference, StateT, Status
 from tilted.kernels.compound import Product
@@ -63,6 +63,16 @@ class Problem:
     def posterior(self, kernel: Kernel) -> Dense:
         """The prior over the training points under ``kernel``."""
         return Dense.build(kernel.matrix(self.X, distances=self.distances), self.mean)
+
+    def prepared(self, kernel: Kernel) -> Self:
+        """Return the problem with the values that all evaluations of a search from ``kernel`` share."""
+        return replace(self, distances=kernel.distances(self.X))
+
+    def slopes(self, kernel: Kernel, posterior: Dense, state: DenseState) -> Slopes:
+        """Return the slopes of the log evidence with the sites held fixed."""
+        G = posterior.evidence_derivative(state)
+        by_kernel = kernel.contract_gradient(self.X, posterior.K, G, self.distances)
+        return Slopes(by_kernel, float(np.sum(state.weights)))
 
 
 @dataclass(frozen=True)
@@ -154,10 +164,9 @@ def evidence_and_slopes(
     if gradient == "exact" and rule.sensitivity is not None:
         at = posterior, state, problem.likelihood, problem.y
         total = evidence_derivatives(*at, rule.sensitivity, rule.power)
-    else:
-        total = Derivatives(posterior.evidence_derivative(state), float(np.sum(state.weights)))
-    by_kernel = kernel.contract_gradient(problem.X, posterior.K, total.by_covariance, problem.distances)
-    return inference, Slopes(by_kernel, total.by_mean)
+        by_kernel = kernel.contract_gradient(problem.X, posterior.K, total.by_covariance, problem.distances)
+        return inference, Slopes(by_kernel, total.by_mean)
+    return inference, problem.slopes(kernel, posterior, state)
 
 
 def with_prior(
@@ -235,7 +244,7 @@ def maximise(
     """
     search = search or SEARCH
     transform = TRANSFORMS[search.transform or "softplus"]
-    prepared = replace(problem, distances=kernel.distances(problem.X))
+    prepared = problem.prepared(kernel)
     first = kernel.parameters()
     # units of inputs are anybody's, and of reals that of f; that of other targets is 1
     sound = has_additive_noise(problem.likelihood) or np.max(kernel.diagonal(problem.X)) > SMALLEST / BELOW

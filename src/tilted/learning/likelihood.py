@@ -176,7 +176,7 @@ def maximise(
     transform = TRANSFORMS[search.transform or "softplus"]
     level, first = Level.of(problem.mean, kernel, problem.X), coordinates_of(problem.likelihood)
     noise = Noise.of(problem, kernel)
-    prepared = replace(problem, distances=kernel.distances(problem.X))
+    prepared = problem.prepared(kernel)
     attempts, starts, P = Attempts(), [start], len(kernel.parameters())
     unconverged, highest = 0, -np.inf
 

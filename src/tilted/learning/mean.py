@@ -130,7 +130,7 @@ def maximise(
     search = search or SEARCH
     transform = TRANSFORMS[search.transform or "softplus"]
     level = Level.of(problem.mean, kernel, problem.X)
-    prepared = replace(problem, distances=kernel.distances(problem.X))
+    prepared = problem.prepared(kernel)
     attempts, starts = Attempts(), [start]
 
     def evaluate(x: np.ndarray) -> Evaluation[Point]:

@@ -58,6 +58,7 @@ MODELS = [
     (GPClassifier(multi_class="joint-kernels", search=Search(max_iterations=3)), THREE),
     (SparseGPClassifier(n_pseudo=5, batch_size=10, **FIXED), LABELS),
     (SparseGPRegressor(n_pseudo=5, batch_size=10), REALS),
+    (SparseGPClassifier(approximation="blocks", neighbours=20, **FIXED), LABELS),
 ]
 UNWEIGHTED = {"qp", "rep"}
 STANDARD = {"functools.partial"}  # besides the types of tilted and of scikit-learn
