@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tilted.estimators.models import LatentModel, selection_score, without_raised_errors
+from tilted.estimators.models import LatentModel, selection_score
 from tilted.estimators.sparse import NEEDS_SEARCH, SparseSettings
 from tilted.gaussian import require_positive
 from tilted.inference.options import Options
@@ -117,7 +117,6 @@ class BlocksModel(LatentModel):
         return inference.log_evidence, slope, inference.status
 
 
-@without_raised_errors
 def fit_blocks(
     X: np.ndarray,
     y: np.ndarray,
