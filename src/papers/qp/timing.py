@@ -192,10 +192,7 @@ def _draft(dataset: str, quantity: str, method: str, folds: pd.DataFrame) -> Dra
 
 
 def _as_factor(line: Line) -> Line:
-    """Convert a row tested on logarithms to ratios.
-
-    Ratios have no margin that is the same to either side.
-    """
+    """Convert a row tested on logarithms to ratios."""
     low, high = math.exp(line.sample.low), math.exp(line.sample.high)
     sample = replace(line.sample, low=low, high=high)
-    return replace(line, effect=math.exp(line.effect), sd=math.nan, sample=sample, says="")
+    return replace(line, effect=math.exp(line.effect), sd=math.nan, sample=sample)
