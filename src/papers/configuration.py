@@ -63,15 +63,12 @@ class Asked:
         Path -> job: the jobs of the configuration, and the jobs that these need.
     artifacts : dict
         Paper -> its tables and its figures, below their folders; a figure without a suffix is a folder.
-    bases : list of str
-        Committed records that new ones are compared with, as paths below their folder.
     config : mapping
         The configuration.
     """
 
     jobs: dict[str, Job]
     artifacts: dict[str, tuple[list[str], list[str]]]
-    bases: list[str]
     config: Config
 
     @property
@@ -132,13 +129,13 @@ def asked(config: Config) -> Asked:
                 jobs[job.path] = job
     papers = JOBS if "qp" in config else {"pep": pep}
     artifacts = {name: (paper.tables(config), paper.figures(config)) for name, paper in papers.items()}
-    return Asked(jobs, artifacts, qp.bases(config), config)
+    return Asked(jobs, artifacts, config)
 
 
 class Recorded:
     """The committed rows of the jobs of a configuration, read when they are first needed.
 
-    Rows of a user's own set (`papers.data.own.described`) count only if its file and entry have not changed.
+    Rows of a user's own set (`papers.data.registry.user_data`) count only if its file and entry have not changed.
     Methods raise RecordError for a damaged record.
     """
 

@@ -167,6 +167,23 @@ def shape_of(entry: Entry, variant: str) -> list[int]:
     return entry["shape"] if "shape" in entry else entry["shapes"][variant]
 
 
+WITHOUT_EFFECT = ("title", "licence", "citation")
+"""Fields of a user's set that do not affect the numbers."""
+
+
+def user_data(name: str, home: str | Path | None = None) -> dict[str, Any]:
+    """Return the entry of a user's set (``sets``), with the checksums of its files, as ``data``.
+
+    The result is empty for other sets: published ones do not change. It is one of the choices of a job
+    (`papers.core.jobs.Job`), so that rows made from other data are recognised.
+    """
+    about = load_registry(home).get("sets", {}).get(name)
+    if about is None:
+        return {}
+    decides = {field: value for field, value in about.items() if field not in WITHOUT_EFFECT}
+    return {"data": decides | {"files": [file["sha256"] for file in about["files"]]}}
+
+
 def table_of_datasets(home: str | Path | None = None) -> list[dict[str, Any]]:
     """Return one row for each set of every paper: name, table row, task, size, state of download, source."""
     registry = load_registry(home)

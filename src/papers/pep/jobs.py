@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from papers.core.jobs import Job, blocks
 from papers.core.slices import Slice
 from papers.data import mnist
-from papers.data.own import described
+from papers.data.registry import user_data
 from papers.pep import classification, digits, regression, toy
 from papers.pep import records as studies
 from papers.pep import tables as pages
@@ -87,7 +87,7 @@ def _fits(section: str, name: str, grid: Config, protocol: str, dataset: str, fi
         {"experiment": experiment.__name__, "dataset": dataset, "first": first, "last": last, "grid": chosen},
         (experiment.__name__, VB),
         {} if is_drawn else {"data": f"data/standard/{data}/{dataset}.h5"},
-        choices | described(dataset),
+        choices | user_data(dataset),
         (Slice(study, where),),
         part=title,
         fits=len(splits) * len(cells),

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from papers.core.jobs import Job, blocks
 from papers.core.slices import Slice
-from papers.data.own import described
-from papers.data.registry import task_of
+from papers.data.registry import task_of, user_data
 from papers.qp import differences, fits, protocols
 from papers.qp.accuracy import approximations, exact_posterior
 from papers.qp.accuracy.records import NEARER_FITS, NEARER_LATENTS, TRUTH, TRUTH_LATENTS
@@ -56,6 +55,7 @@ def jobs(config: Config) -> Iterator[Job]:
             yield from (_fit(*job) for job in differences.jobs(**config["differences"]))
         except ValueError as error:
             raise ValueError(f"differences.names: {error}") from None
+        _require_bases(config)
     yield from _exact_posteriors(config)
     if "lookup" in config:
         yield from _lookup_studies(**config["lookup"])
@@ -109,7 +109,7 @@ def _fit(protocol: str, dataset: str, method: str, first: int, last: int, keep: 
         },
         modules=tuple(modules),
         inputs=inputs,
-        choices=choices | described(dataset),
+        choices=choices | user_data(dataset),
         keys=tuple(keys),
         keep=keep,
         part=f"QP {protocol}",
@@ -142,7 +142,7 @@ def _exact_posteriors(config: Config) -> Iterator[Job]:
                 parameters={"split": split, "effort": each},
                 modules=(exact_posterior.__name__, *rules, _module("likelihoods", choices["likelihood"])),
                 inputs={"data": _standard(TRUTH_PROTOCOL, dataset)},
-                choices=described(dataset),
+                choices=user_data(dataset),
                 keys=(Slice(TRUTH, where), Slice(TRUTH_LATENTS, where)),
                 part="ground truth",
             )
@@ -189,25 +189,15 @@ def _lookup_studies(table: Config, study: Config) -> Iterator[Job]:
             )
 
 
-def bases(config: Config) -> list[str]:
-    """Return the records of the protocols that the differences change, as paths below the folder of records.
-
-    Raises
-    ------
-    ValueError
-        One is neither asked for nor there.
-    """
-    if "differences" not in config:
-        return []
-    names = differences.bases(config["differences"].get("names", ()))
-    for name in names:
-        folder = "results" if config.get("keep_records") else config["results"]
+def _require_bases(config: Config) -> None:
+    """Raise ValueError if a protocol that the differences change is neither asked for nor recorded."""
+    folder = "results" if config.get("keep_records") else config["results"]
+    for name in differences.bases(config["differences"].get("names", ())):
         path = Path(folder, f"qp/{name}.csv.gz")
         if name not in config.get("qp", {}) and not path.is_file():
             raise ValueError(
                 f"differences: there is no {path} to compare with; run '{name}' first, or set names"
             )
-    return [f"qp/{name}.csv.gz" for name in names]
 
 
 TABLES = (

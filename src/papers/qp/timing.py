@@ -23,6 +23,7 @@ from papers.core.claims import load
 from papers.core.comparisons import Draft, similar
 from papers.core.grid import counted
 from papers.core.verdicts import Block, Line
+from papers.data.registry import task_of
 from papers.qp import fits, protocols
 from papers.qp.published import CLASSIFICATION, ROWS
 from papers.qp.refit import certified_table, loaded
@@ -128,7 +129,7 @@ def timed(
     ValueError
         An unknown data set or protocol.
     """
-    names = datasets or [name for name in data.names() if fits.task_of(name) == TASK]
+    names = datasets or [name for name in data.names() if task_of(name) == TASK]
     cells = [(seed, 0) for seed in range(seeds)]
     for protocol in protocols_timed:
         variant = protocols.block(protocol, TASK)["variant"]
