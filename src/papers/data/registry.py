@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from papers.core import files
 from papers.core.files import MissingData
-from papers.data import sets
+from papers.data import user_sets
 from tilted.numerics.words import nearest
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _load(path: Path, _stamp: int) -> Entry:
     except ValueError as error:
         raise RegistryError(f"{path} is not valid YAML: {error}") from None
     validate(registry, schema(), path)
-    wrong = sets.place(registry, VARIANTS)
+    wrong = user_sets.place(registry, VARIANTS)
     if wrong:
         raise RegistryError(f"{path}: {wrong}")
     named = [

@@ -179,7 +179,7 @@ def _toy(config: Config) -> Iterator[Job]:
             f"{__name__}:exact",
             {"first": first, "last": last, "sizes": sizes},
             (toy.__name__,),
-            keys=(Slice(studies.TOY, {"split": range(first, last + 1), "n_train": sizes}),),
+            rows=(Slice(studies.TOY, {"split": range(first, last + 1), "n_train": sizes}),),
             part="PEP toy",
             fits=2 * len(sizes) * (last - first + 1),
         )
@@ -203,7 +203,7 @@ def _digits(config: Config) -> Iterator[Job]:
                 settings,
                 (digits.__name__, VB),
                 {"raw": raw},
-                keys=(Slice(studies.DIGITS, {name: [value] for name, value in settings.items()}),),
+                rows=(Slice(studies.DIGITS, {name: [value] for name, value in settings.items()}),),
                 part="digits",
             )
 
@@ -229,7 +229,7 @@ def lacking(job: Job, frame: pd.DataFrame) -> Job:
         return job
     p, experiment = job.parameters, import_module(job.parameters["experiment"])
     splits = range(p["first"], p["last"] + 1)
-    recorded = frame[job.keys[0].mask(frame)]
+    recorded = frame[job.rows[0].mask(frame)]
     counted = recorded.groupby(list(experiment.NAMES[3:]))["split"].nunique()
     missing = [
         cell

@@ -94,8 +94,8 @@ def _fit(protocol: str, dataset: str, method: str, first: int, last: int, keep: 
         modules.append(lookup.__name__)
     shared = {"protocol": [protocol], "dataset": [dataset], "seed": range(first, last + 1)}
     records = [method, *protocols.further_records(method, spec)]
-    keys = [Slice(study_of(protocol), {**shared, "method": records})]
-    keys += [Slice(VARIANCES, shared)] * (method == "qp" and protocol in FITS)
+    rows = [Slice(study_of(protocol), {**shared, "method": records})]
+    rows += [Slice(VARIANCES, shared)] * (method == "qp" and protocol in FITS)
     return Job(
         path=f"data/fits/qp/{protocol}/{dataset}/{method}-{first:03d}-{last:03d}.jsonl.gz",
         kind="qp_fit",
@@ -110,7 +110,7 @@ def _fit(protocol: str, dataset: str, method: str, first: int, last: int, keep: 
         modules=tuple(modules),
         inputs=inputs,
         choices=choices | user_data(dataset),
-        keys=tuple(keys),
+        rows=tuple(rows),
         keep=keep,
         part=f"QP {protocol}",
         fits=(last - first + 1) * (1 if task == "counts" else FOLDS),
@@ -143,7 +143,7 @@ def _exact_posteriors(config: Config) -> Iterator[Job]:
                 modules=(exact_posterior.__name__, *rules, _module("likelihoods", choices["likelihood"])),
                 inputs={"data": _standard(TRUTH_PROTOCOL, dataset)},
                 choices=user_data(dataset),
-                keys=(Slice(TRUTH, where), Slice(TRUTH_LATENTS, where)),
+                rows=(Slice(TRUTH, where), Slice(TRUTH_LATENTS, where)),
                 part="ground truth",
             )
             yield exact
@@ -155,7 +155,7 @@ def _exact_posteriors(config: Config) -> Iterator[Job]:
                 modules=(approximations.__name__, *exact.modules),
                 inputs={"data": exact.inputs["data"], "truth": exact},
                 choices=exact.choices,
-                keys=(Slice(NEARER_FITS, where), Slice(NEARER_LATENTS, where)),
+                rows=(Slice(NEARER_FITS, where), Slice(NEARER_LATENTS, where)),
                 part="nearer than EP",
             )
 
@@ -167,7 +167,7 @@ def _lookup_studies(table: Config, study: Config) -> Iterator[Job]:
         function=f"{errors.__name__}:compare",
         parameters={"counts": table["counts"], "points": study["points"], "rows": study["timed_rows"]},
         modules=(errors.__name__, lookup.__name__),
-        keys=(Slice(LOOKUP_ERRORS),),
+        rows=(Slice(LOOKUP_ERRORS),),
         part="lookup errors",
     )
     for protocol, datasets in study["protocols"].items():
@@ -184,7 +184,7 @@ def _lookup_studies(table: Config, study: Config) -> Iterator[Job]:
                 modules=(effect.__name__, *ep.modules, *qp.modules),
                 inputs={"data": ep.inputs["data"], "records": ep, "table": CERTIFIED_TABLE},
                 choices=qp.choices,
-                keys=(Slice(LOOKUP_EFFECT, where),),
+                rows=(Slice(LOOKUP_EFFECT, where),),
                 part="lookup effects",
             )
 

@@ -14,7 +14,7 @@ from papers import data
 from papers.core.runs import content_hash
 from papers.data.registry import task_of, user_data
 from papers.qp import fits, pairs, protocols
-from papers.qp.lines import FAILED, kernel_of
+from papers.qp.fit_rows import FAILED, kernel_of
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.projections import table as lookup
 

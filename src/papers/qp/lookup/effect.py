@@ -21,7 +21,7 @@ from papers.core.verdicts import MISSING, NO, UNDECIDED, YES, Block, Inference, 
 from papers.data import standard
 from papers.data.registry import task_of
 from papers.qp import fits, protocols
-from papers.qp.lines import FAILED, kernel_of
+from papers.qp.fit_rows import FAILED, kernel_of
 from papers.qp.lookup.errors import PAPER
 from papers.qp.pairs import NTLL
 from papers.qp.published import CLASSIFICATION, ROWS
