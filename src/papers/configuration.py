@@ -63,15 +63,12 @@ class Asked:
         Path -> job: the jobs of the configuration, and the jobs that these need.
     artifacts : dict
         Paper -> its tables and its figures, below their folders; a figure without a suffix is a folder.
-    bases : list of str
-        Committed records that new ones are compared with, as paths below their folder.
     config : mapping
         The configuration.
     """
 
     jobs: dict[str, Job]
     artifacts: dict[str, tuple[list[str], list[str]]]
-    bases: list[str]
     config: Config
 
     @property
@@ -102,7 +99,7 @@ class Asked:
 
     def jobs_of(self, paper: str = "") -> list[Job]:
         """Return the jobs whose rows are wanted, of one paper or of all."""
-        wanted = (job for job in self.jobs.values() if job.keep and job.keys)
+        wanted = (job for job in self.jobs.values() if job.keep and job.rows)
         return [job for job in wanted if paper in ("", job.studies[0].split("/")[0])]
 
     def paths(self, paper: str = "") -> list[str]:
@@ -132,13 +129,14 @@ def asked(config: Config) -> Asked:
                 jobs[job.path] = job
     papers = JOBS if "qp" in config else {"pep": pep}
     artifacts = {name: (paper.tables(config), paper.figures(config)) for name, paper in papers.items()}
-    return Asked(jobs, artifacts, qp.bases(config), config)
+    return Asked(jobs, artifacts, config)
 
 
 class Recorded:
     """The committed rows of the jobs of a configuration, read when they are first needed.
 
-    Rows of a user's own set (`papers.data.own.described`) count only if its file and entry have not changed.
+    Rows of a user's own set (`papers.data.registry.user_data`) count only if its file and entry have not
+    changed.
     Methods raise RecordError for a damaged record.
     """
 
@@ -155,17 +153,17 @@ class Recorded:
     def complete(self, jobs: Iterable[Job]) -> frozenset[str]:
         """Return the paths of the jobs all of whose rows are recorded."""
         return frozenset(
-            job.path for job in jobs if job.keys and job.keys[0].covers(self._frame(job), job.fits)
+            job.path for job in jobs if job.rows and job.rows[0].covers(self._frame(job), job.fits)
         )
 
     def remaining(self, job: Job) -> Job:
         """Return a job without the powers and pseudo-points whose rows are recorded."""
-        return pep.lacking(job, self._frame(job)) if job.keys else job
+        return pep.lacking(job, self._frame(job)) if job.rows else job
 
     def _frame(self, job: Job) -> pd.DataFrame:
         from papers.core import records
 
-        study = job.keys[0].study
+        study = job.rows[0].study
         if study not in self._frames:
             self._frames[study] = records.load(study, COMMITTED)
         frame = self._frames[study]

@@ -48,9 +48,9 @@ def seconds(job: Job, frame: pd.DataFrame) -> float | None:
     ----------
     job : Job
     frame : pandas.DataFrame
-        Rows of the study of the job's first `Job.keys`.
+        Rows of the study of the job's first `Job.rows`.
     """
-    study, where = job.keys[0].study, job.keys[0].where
+    study, where = job.rows[0].study, job.rows[0].where
     least = study.seconds * job.fits * len(where.get(study.progress, (0,)))
     if "seconds" not in frame:
         return least or None
@@ -80,7 +80,7 @@ def _of_larger(job: Job, rows: pd.DataFrame, cells: int, number: int) -> float:
     missing = job.fits // number - cells
     if "m" not in rows or missing <= 0:
         return 0.0
-    most, recorded = max(job.keys[0].where["m"]), int(rows["m"].max())
+    most, recorded = max(job.rows[0].where["m"]), int(rows["m"].max())
     largest = rows[rows["m"] == recorded]["seconds"].mean()
     return float(missing * largest * most / max(1, recorded))
 
@@ -105,9 +105,9 @@ def costs(jobs: Iterable[Job], folders: Iterable[str | Path], measured: resource
     folders, costs = list(folders), []
     frames: dict[Study, pd.DataFrame] = {}
     for job in jobs:
-        if not job.keys:
+        if not job.rows:
             continue
-        study = job.keys[0].study
+        study = job.rows[0].study
         if study not in frames:
             frames[study] = pd.concat([records.load(study, folder) for folder in folders], ignore_index=True)
         needed = measured.seconds.get(job.path)

@@ -55,7 +55,7 @@ def run(found):
             data.write_standard(data.load("calls", home="data"), standard)
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             jobs.make(
-                path, job.function, job.parameters, {"data": str(standard)}, "log", job.choices, job.key
+                path, job.function, job.parameters, {"data": str(standard)}, "log", job.choices, job.source
             )
     records.collect(found.paths(), "results")
     return list(records.load(FITS["as-released"], "results")["log_evidence"])

@@ -240,7 +240,7 @@ def test_a_block_is_whole_if_all_that_its_job_writes_is_there_of_every_unit():
         assert Slice(object(), {"method": ["vb", "vb-released"], "seed": seeds}).covers(frame, 2) is whole
     assert not Slice(object(), {"split": ["1"]}).covers(pd.DataFrame({"split": ["0"]}), 0)
     jobs = configuration.asked(files.read_yaml(ROOT / "config" / "paper.yaml")).jobs.values()
-    lines = {job.path: job.keys[0] for job in jobs if job.keys}
+    lines = {job.path: job.rows[0] for job in jobs if job.rows}
     path = "data/fits/qp/{}/wine12/{}.jsonl.gz"
     assert lines[path.format("as-released", "vb-joint-000-049")].where["method"] == [
         "vb-joint",
@@ -351,7 +351,6 @@ def test_the_study_of_tables_needs_fits_which_it_does_not_record():
 
 def test_differences_are_compared_with_the_records_of_their_protocols():
     found = of_file("differences")
-    assert found.bases == [f"qp/{name}.csv.gz" for name in ("as-released", "corrected")]
     assert all("+" in job.parameters["protocol"] for job in found.jobs_of())
     assert found.files() == ["qp/differences.csv.gz"]
 
@@ -360,7 +359,7 @@ def test_every_job_has_a_place_in_the_lists(everything):
     """It has rows, or is needed by others; no two make one file."""
     for path, job in everything.jobs.items():
         assert path == job.path and job.part
-        assert not (job.keep and job.keys) or path in everything.paths()
+        assert not (job.keep and job.rows) or path in everything.paths()
     papers = ("qp", "pep", "rep", "pesc")
     assert [path for paper in papers for path in everything.paths(paper)] == everything.paths()
 
@@ -384,7 +383,7 @@ def test_the_configurations_ask_for_so_many_jobs(name):
     expected = dict(part.split() for part in COUNTS[name].split(", "))
     assert counts(found) == {kind: int(number) for kind, number in expected.items()}
     for job in found.jobs.values():
-        assert job.key, "its modules exist"
+        assert job.source, "its modules exist"
 
 
 def test_the_preview_needs_no_raw_file():

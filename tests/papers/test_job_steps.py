@@ -29,7 +29,7 @@ def made(tmp_path, config, *paths):
         }
         log = tmp_path / f"{path}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
-        jobs.make(tmp_path / path, job.function, job.parameters, inputs, log, job.choices, job.key)
+        jobs.make(tmp_path / path, job.function, job.parameters, inputs, log, job.choices, job.source)
     return found
 
 

@@ -50,7 +50,7 @@ def recorded():
 
 
 def job(study, where, fits, path="data/fits/toy/x.jsonl.gz"):
-    return Job(path, "toy_fit", "toy:run", {}, (), keys=(Slice(study, where),), part="toy", fits=fits)
+    return Job(path, "toy_fit", "toy:run", {}, (), rows=(Slice(study, where),), part="toy", fits=fits)
 
 
 @pytest.mark.parametrize(

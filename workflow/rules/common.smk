@@ -10,6 +10,7 @@ from papers.configuration import AUDIT, COMMITTED, PRINTED, asked, retype
 from papers.data.registry import load_registry
 from papers.core import claims, records
 from papers.core.runs import content_hash, source_hash
+from papers.pesc import records as pesc
 from papers.qp import protocols
 
 # glibc gives arrays of this size back and faults their pages in again: a fifth of a fit's time at N = 300.
@@ -48,7 +49,7 @@ def settings(pattern):
         "function": lambda wildcards: job(pattern, wildcards).function,
         "parameters": lambda wildcards: job(pattern, wildcards).parameters,
         "choices": lambda wildcards: job(pattern, wildcards).choices,
-        "key": lambda wildcards: job(pattern, wildcards).key,  # of the code that runs
+        "source": lambda wildcards: job(pattern, wildcards).source,  # of the code that runs
     }
 
 

@@ -1,6 +1,6 @@
 # Raw data with checksums (Wine and the coal counts come bundled); then one standard file a data set.
 
-from papers.data import own, variants
+from papers.data import registry, variants
 
 
 # Where the network is: a cluster's nodes often have none.
@@ -44,7 +44,7 @@ rule standardise:
         **NEEDS,
     params:
         source=lambda wildcards: source_hash(variants.reader(wildcards.variant)[0]),
-        entry=lambda wildcards: own.described(wildcards.dataset, "data"),  # of a set of one's own
+        entry=lambda wildcards: registry.user_data(wildcards.dataset, "data"),  # of a set of one's own
         module=lambda wildcards: variants.reader(wildcards.variant)[0],
         names=lambda wildcards: [wildcards.dataset, *variants.reader(wildcards.variant)[1]],
     script:

@@ -225,9 +225,6 @@ def _line(draft: Draft, sample: Inference, general: Inference) -> Line:
         p_sign=statistics.p_sign(draft.sample),
         p_signed_rank=statistics.p_signed_rank(draft.sample),
         note="; ".join(filter(None, [draft.note, refused])),
-        margin=draft.margin,
-        offset=draft.offset,
-        says=draft.judge.__name__,
     )
 
 

@@ -40,14 +40,14 @@ class Job:
         (a path) by name. It gives bytes, or records, each of which is stamped (`make`). One that takes
         ``kept`` gets the records that were made before (`papers.core.checkpoint`), to give them again.
     parameters : mapping
-        JSON values. A change of them, of ``choices`` or of `key` makes the file again.
+        JSON values. A change of them, of ``choices`` or of `source` makes the file again.
     modules : tuple of str
         Of the experiment: the file is made again if their source changes.
     inputs : mapping
         Name -> path, paths, or the job that makes the file.
     choices : mapping
         What the protocol says about these fits (`runs.stamp`).
-    keys : tuple of Slice
+    rows : tuple of Slice
         The rows that its records become; those of the first count for the plan.
     keep : bool
         Whether the configuration wants these rows; else only other jobs need the file.
@@ -64,20 +64,20 @@ class Job:
     modules: tuple[str, ...]
     inputs: Mapping[str, Input] = field(default_factory=dict)
     choices: Mapping[str, Any] = field(default_factory=dict)
-    keys: tuple[Slice, ...] = ()
+    rows: tuple[Slice, ...] = ()
     keep: bool = True
     part: str = ""
     fits: int = 1
 
     @property
-    def key(self) -> str:
-        """Hash of the experiment's source: where it changed, the file is out of date."""
+    def source(self) -> str:
+        """Hash of the source of ``modules``: where it changed, the file is out of date."""
         return runs.source_hash(*self.modules)
 
     @property
     def studies(self) -> list[str]:
         """Files of the studies that its records become rows of."""
-        return [rows.study.file for rows in self.keys]
+        return [rows.study.file for rows in self.rows]
 
     @property
     def files(self) -> dict[str, str | tuple[str, ...]]:
@@ -105,13 +105,13 @@ def make(
     inputs: Mapping[str, Any],
     log: str | Path,
     choices: Mapping[str, Any],
-    key: str,
+    source: str,
 ) -> None:
     """Make the file of a job (see `Job`).
 
-    Records get a stamp as ``run``: `runs.stamp`, and as ``source`` the job's key.
+    Records get a stamp as ``run``: `runs.stamp`, and the job's ``source``.
     """
-    call, stamp = named(function), {**runs.stamp(choices), "source": key}
+    call, stamp = named(function), {**runs.stamp(choices), "source": source}
     if "kept" in signature(call).parameters:  # records of a file may be of jobs that asked for less
         records = call(**parameters, **inputs, log=log, kept=checkpoint.before(path, stamp))
         store.write_records(path, checkpoint.saved(path, records, stamp))

@@ -77,12 +77,6 @@ class Line:
     p_sign, p_signed_rank : float
         Over seeds.
     note : str
-    margin : float
-        The smallest effect that matters.
-    offset : float
-        Part of ``effect`` that is not tested: a share is tested as its excess over one half.
-    says : str
-        Name of the rule of `papers.core.comparisons` that judged it, such as ``higher``.
     """
 
     row: str
@@ -97,9 +91,6 @@ class Line:
     p_sign: float = math.nan
     p_signed_rank: float = math.nan
     note: str = ""
-    margin: float = math.nan
-    offset: float = 0.0
-    says: str = ""
 
 
 @dataclass(frozen=True)

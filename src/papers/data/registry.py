@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from papers.core import files
 from papers.core.files import MissingData
-from papers.data import sets
+from papers.data import user_sets
 from tilted.numerics.words import nearest
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _load(path: Path, _stamp: int) -> Entry:
     except ValueError as error:
         raise RegistryError(f"{path} is not valid YAML: {error}") from None
     validate(registry, schema(), path)
-    wrong = sets.place(registry, VARIANTS)
+    wrong = user_sets.place(registry, VARIANTS)
     if wrong:
         raise RegistryError(f"{path}: {wrong}")
     named = [
@@ -165,6 +165,23 @@ def file_entry(path: str, home: str | Path | None = None) -> Entry:
 def shape_of(entry: Entry, variant: str) -> list[int]:
     """Return rows and features of a set in a variant."""
     return entry["shape"] if "shape" in entry else entry["shapes"][variant]
+
+
+WITHOUT_EFFECT = ("title", "licence", "citation")
+"""Fields of a user's set that do not affect the numbers."""
+
+
+def user_data(name: str, home: str | Path | None = None) -> dict[str, Any]:
+    """Return the entry of a user's set (``sets``), with the checksums of its files, as ``data``.
+
+    The result is empty for other sets: published ones do not change. It is one of the choices of a job
+    (`papers.core.jobs.Job`), so that rows made from other data are recognised.
+    """
+    about = load_registry(home).get("sets", {}).get(name)
+    if about is None:
+        return {}
+    decides = {field: value for field, value in about.items() if field not in WITHOUT_EFFECT}
+    return {"data": decides | {"files": [file["sha256"] for file in about["files"]]}}
 
 
 def table_of_datasets(home: str | Path | None = None) -> list[dict[str, Any]]:

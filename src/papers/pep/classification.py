@@ -20,7 +20,7 @@ import numpy as np
 from papers.core import metrics
 from papers.core.runs import content_hash
 from papers.data import Dataset, classification, regression
-from papers.data.own import described
+from papers.data.registry import user_data
 from papers.pep import regression as pep
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.learning.search import Search
@@ -63,7 +63,7 @@ def choices(protocol: str) -> dict[str, Any]:
 
 def todays(line: Mapping[str, Any]) -> str:
     """Return the hash of a row's `choices` and of a user's own set, as its run has it; empty for neither."""
-    chosen = choices(line["protocol"]) | described(line["dataset"])
+    chosen = choices(line["protocol"]) | user_data(line["dataset"])
     return content_hash(chosen) if chosen else ""
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from papers.core.jobs import Job, blocks
 from papers.core.slices import Slice
 from papers.data import mnist
-from papers.data.own import described
+from papers.data.registry import user_data
 from papers.pep import classification, digits, regression, toy
 from papers.pep import records as studies
 from papers.pep import tables as pages
@@ -87,7 +87,7 @@ def _fits(section: str, name: str, grid: Config, protocol: str, dataset: str, fi
         {"experiment": experiment.__name__, "dataset": dataset, "first": first, "last": last, "grid": chosen},
         (experiment.__name__, VB),
         {} if is_drawn else {"data": f"data/standard/{data}/{dataset}.h5"},
-        choices | described(dataset),
+        choices | user_data(dataset),
         (Slice(study, where),),
         part=title,
         fits=len(splits) * len(cells),
@@ -179,7 +179,7 @@ def _toy(config: Config) -> Iterator[Job]:
             f"{__name__}:exact",
             {"first": first, "last": last, "sizes": sizes},
             (toy.__name__,),
-            keys=(Slice(studies.TOY, {"split": range(first, last + 1), "n_train": sizes}),),
+            rows=(Slice(studies.TOY, {"split": range(first, last + 1), "n_train": sizes}),),
             part="PEP toy",
             fits=2 * len(sizes) * (last - first + 1),
         )
@@ -203,7 +203,7 @@ def _digits(config: Config) -> Iterator[Job]:
                 settings,
                 (digits.__name__, VB),
                 {"raw": raw},
-                keys=(Slice(studies.DIGITS, {name: [value] for name, value in settings.items()}),),
+                rows=(Slice(studies.DIGITS, {name: [value] for name, value in settings.items()}),),
                 part="digits",
             )
 
@@ -229,7 +229,7 @@ def lacking(job: Job, frame: pd.DataFrame) -> Job:
         return job
     p, experiment = job.parameters, import_module(job.parameters["experiment"])
     splits = range(p["first"], p["last"] + 1)
-    recorded = frame[job.keys[0].mask(frame)]
+    recorded = frame[job.rows[0].mask(frame)]
     counted = recorded.groupby(list(experiment.NAMES[3:]))["split"].nunique()
     missing = [
         cell

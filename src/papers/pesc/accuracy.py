@@ -243,7 +243,7 @@ def jobs(section: Mapping[str, int]) -> Iterator[Job]:
             f"{__name__}:run",
             {"dimension": dimension, "constraints": constraints, "problems": problems},
             (__name__,),
-            keys=(Slice(ACCURACY, where),),
+            rows=(Slice(ACCURACY, where),),
             part="PESC accuracy",
             fits=problems,
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from papers.core import style
 from papers.pesc.accuracy import ACCURACY, AWAY, MEAN, SD
-from papers.pesc.regret import REGRET
+from papers.pesc.searches import REGRET
 from papers.pesc.tables import PROBLEMS, RULES, by_rule
 
 if TYPE_CHECKING:

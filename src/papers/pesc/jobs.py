@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from papers.pesc import accuracy, regret
+from papers.pesc.records import EXPERIMENTS
 from papers.pesc.tables import NAMES
 
 if TYPE_CHECKING:
@@ -15,20 +15,17 @@ if TYPE_CHECKING:
 
     Config = Mapping[str, Any]
 
-EXPERIMENTS = {"accuracy": accuracy, "searches": regret}
-"""Section of the configuration -> its experiment."""
-
 
 def jobs(config: Config) -> list[Job]:
     """Return every job that a configuration asks for."""
     sections = config.get("pesc", {})
-    wanted = [EXPERIMENTS[name].jobs(sections[name]) for name in EXPERIMENTS if name in sections]
+    wanted = [listed(sections[name]) for name, (listed, _) in EXPERIMENTS.items() if name in sections]
     return [job for jobs in wanted for job in jobs]
 
 
 def tables(config: Config) -> list[str]:
-    """Return the names of the tables if both studies were asked for."""
-    return list(NAMES) if EXPERIMENTS.keys() == config.get("pesc", {}).keys() else []
+    """Return the names of the tables if both of their experiments were asked for."""
+    return list(NAMES) if {"accuracy", "searches"} <= config.get("pesc", {}).keys() else []
 
 
 def figures(config: Config) -> list[str]:

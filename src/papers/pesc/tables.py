@@ -12,7 +12,7 @@ from papers.core.render import Column, markdown, text
 from papers.core.store import write_csv, write_text
 from papers.pesc.accuracy import ACCURACY, AWAY, MEAN, SD
 from papers.pesc.claims import within
-from papers.pesc.regret import REGRET
+from papers.pesc.searches import REGRET
 
 if TYPE_CHECKING:
     from typing import Any

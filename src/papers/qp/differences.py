@@ -23,7 +23,7 @@ from papers.core.grid import grid, items
 from papers.core.jobs import blocks
 from papers.core.store import write_text
 from papers.qp import protocols
-from papers.qp.lines import n_folds
+from papers.qp.fit_rows import n_folds
 from papers.qp.published import ROWS
 from papers.qp.records import DIFFERENCES, load_fits
 from papers.qp.table1.rows import FIELDS, GROUP, seed_means

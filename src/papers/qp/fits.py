@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from papers.core import metrics, store
-from papers.data import Dataset, folds, registry, split, standard
+from papers.data import Dataset, folds, split, standard
+from papers.data.registry import task_of
 from papers.qp import ep_released, pairs, protocols, vb_released
 from tilted import api, likelihoods
 from tilted.corrections import learning as corrected_evidence
@@ -47,9 +48,6 @@ UNTRUSTED = "evidence not corrected"
 
 AS_RELEASED = "as-released"
 """Search of EP, if a protocol names it: that of the released code (`papers.qp.ep_released`)."""
-
-
-task_of = registry.task_of
 
 
 def fit_block(

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from papers.core.jobs import Job, blocks
 from papers.core.slices import Slice
-from papers.data.own import described
-from papers.data.registry import task_of
+from papers.data.registry import task_of, user_data
 from papers.qp import differences, fits, protocols
 from papers.qp.accuracy import approximations, exact_posterior
 from papers.qp.accuracy.records import NEARER_FITS, NEARER_LATENTS, TRUTH, TRUTH_LATENTS
@@ -56,6 +55,7 @@ def jobs(config: Config) -> Iterator[Job]:
             yield from (_fit(*job) for job in differences.jobs(**config["differences"]))
         except ValueError as error:
             raise ValueError(f"differences.names: {error}") from None
+        _require_bases(config)
     yield from _exact_posteriors(config)
     if "lookup" in config:
         yield from _lookup_studies(**config["lookup"])
@@ -94,8 +94,8 @@ def _fit(protocol: str, dataset: str, method: str, first: int, last: int, keep: 
         modules.append(lookup.__name__)
     shared = {"protocol": [protocol], "dataset": [dataset], "seed": range(first, last + 1)}
     records = [method, *protocols.further_records(method, spec)]
-    keys = [Slice(study_of(protocol), {**shared, "method": records})]
-    keys += [Slice(VARIANCES, shared)] * (method == "qp" and protocol in FITS)
+    rows = [Slice(study_of(protocol), {**shared, "method": records})]
+    rows += [Slice(VARIANCES, shared)] * (method == "qp" and protocol in FITS)
     return Job(
         path=f"data/fits/qp/{protocol}/{dataset}/{method}-{first:03d}-{last:03d}.jsonl.gz",
         kind="qp_fit",
@@ -109,8 +109,8 @@ def _fit(protocol: str, dataset: str, method: str, first: int, last: int, keep: 
         },
         modules=tuple(modules),
         inputs=inputs,
-        choices=choices | described(dataset),
-        keys=tuple(keys),
+        choices=choices | user_data(dataset),
+        rows=tuple(rows),
         keep=keep,
         part=f"QP {protocol}",
         fits=(last - first + 1) * (1 if task == "counts" else FOLDS),
@@ -142,8 +142,8 @@ def _exact_posteriors(config: Config) -> Iterator[Job]:
                 parameters={"split": split, "effort": each},
                 modules=(exact_posterior.__name__, *rules, _module("likelihoods", choices["likelihood"])),
                 inputs={"data": _standard(TRUTH_PROTOCOL, dataset)},
-                choices=described(dataset),
-                keys=(Slice(TRUTH, where), Slice(TRUTH_LATENTS, where)),
+                choices=user_data(dataset),
+                rows=(Slice(TRUTH, where), Slice(TRUTH_LATENTS, where)),
                 part="ground truth",
             )
             yield exact
@@ -155,7 +155,7 @@ def _exact_posteriors(config: Config) -> Iterator[Job]:
                 modules=(approximations.__name__, *exact.modules),
                 inputs={"data": exact.inputs["data"], "truth": exact},
                 choices=exact.choices,
-                keys=(Slice(NEARER_FITS, where), Slice(NEARER_LATENTS, where)),
+                rows=(Slice(NEARER_FITS, where), Slice(NEARER_LATENTS, where)),
                 part="nearer than EP",
             )
 
@@ -167,7 +167,7 @@ def _lookup_studies(table: Config, study: Config) -> Iterator[Job]:
         function=f"{errors.__name__}:compare",
         parameters={"counts": table["counts"], "points": study["points"], "rows": study["timed_rows"]},
         modules=(errors.__name__, lookup.__name__),
-        keys=(Slice(LOOKUP_ERRORS),),
+        rows=(Slice(LOOKUP_ERRORS),),
         part="lookup errors",
     )
     for protocol, datasets in study["protocols"].items():
@@ -184,30 +184,20 @@ def _lookup_studies(table: Config, study: Config) -> Iterator[Job]:
                 modules=(effect.__name__, *ep.modules, *qp.modules),
                 inputs={"data": ep.inputs["data"], "records": ep, "table": CERTIFIED_TABLE},
                 choices=qp.choices,
-                keys=(Slice(LOOKUP_EFFECT, where),),
+                rows=(Slice(LOOKUP_EFFECT, where),),
                 part="lookup effects",
             )
 
 
-def bases(config: Config) -> list[str]:
-    """Return the records of the protocols that the differences change, as paths below the folder of records.
-
-    Raises
-    ------
-    ValueError
-        One is neither asked for nor there.
-    """
-    if "differences" not in config:
-        return []
-    names = differences.bases(config["differences"].get("names", ()))
-    for name in names:
-        folder = "results" if config.get("keep_records") else config["results"]
+def _require_bases(config: Config) -> None:
+    """Raise ValueError if a protocol that the differences change is neither asked for nor recorded."""
+    folder = "results" if config.get("keep_records") else config["results"]
+    for name in differences.bases(config["differences"].get("names", ())):
         path = Path(folder, f"qp/{name}.csv.gz")
         if name not in config.get("qp", {}) and not path.is_file():
             raise ValueError(
                 f"differences: there is no {path} to compare with; run '{name}' first, or set names"
             )
-    return [f"qp/{name}.csv.gz" for name in names]
 
 
 TABLES = (

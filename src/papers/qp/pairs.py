@@ -28,7 +28,7 @@ from papers.core.grid import counted
 from papers.core.verdicts import Line
 from papers.data.registry import task_of
 from papers.qp import protocols
-from papers.qp.lines import FAILED, OK, lengthscales, n_folds
+from papers.qp.fit_rows import FAILED, OK, lengthscales, n_folds
 from papers.qp.published import RELEASED_VB, ROWS, is_counts
 
 if TYPE_CHECKING:

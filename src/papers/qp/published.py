@@ -81,11 +81,6 @@ def _known_first(names: Iterable[str], known: Iterable[str]) -> list[str]:
     return ordered + sorted(present.difference(ordered))
 
 
-def is_known(dataset: str) -> bool:
-    """Test if a data set is in the printed table or in the registry."""
-    return dataset in ROWS or dataset in registry.names()
-
-
 def is_counts(dataset: str) -> bool:
     """Test if a known data set has counts: a seed of it has one fold, and QP is tuned as EP is."""
     return dataset == "coal" or (dataset not in ROWS and registry.task_of(dataset) == "counts")

@@ -1,7 +1,7 @@
 """The committed records of the QP paper (`papers.core.study`).
 
 `FITS`, `DIFFERENCES`
-    one fit a row (`papers.qp.lines`): a file for each protocol, and one for all derived protocols;
+    one fit a row (`papers.qp.fit_rows`): a file for each protocol, and one for all derived protocols;
 `VARIANCES`
     one row for each test point whose variances a figure draws;
 `TIMING`
@@ -40,7 +40,7 @@ from papers.qp.accuracy.records import (
     rows_of_approximation,
     rows_of_truth,
 )
-from papers.qp.lines import FOLD, KEY, OUTCOMES, SEED, STATUS, line_of
+from papers.qp.fit_rows import FOLD, KEY, OUTCOMES, SEED, STATUS, line_of
 from papers.qp.lookup import effect as lookup_effect
 from papers.qp.lookup import errors as lookup
 from papers.qp.published import ROWS, is_counts, method_order, row_order

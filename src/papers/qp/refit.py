@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from papers import data
 from papers.core.runs import content_hash
-from papers.data.own import described
-from papers.data.registry import task_of
+from papers.data.registry import task_of, user_data
 from papers.qp import fits, pairs, protocols
-from papers.qp.lines import FAILED, kernel_of
+from papers.qp.fit_rows import FAILED, kernel_of
 from tilted.kernels.squared_exponential import SquaredExponential
 from tilted.projections import table as lookup
 
@@ -140,7 +139,7 @@ def todays(line: Mapping[str, Any]) -> str | None:
     try:
         task = task_of(line["dataset"])
         chosen = protocols.choices(line["protocol"], task, line["method"])
-        return content_hash(chosen | described(line["dataset"]))
+        return content_hash(chosen | user_data(line["dataset"]))
     except ValueError:
         return None
 

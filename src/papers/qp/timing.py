@@ -23,6 +23,7 @@ from papers.core.claims import load
 from papers.core.comparisons import Draft, similar
 from papers.core.grid import counted
 from papers.core.verdicts import Block, Line
+from papers.data.registry import task_of
 from papers.qp import fits, protocols
 from papers.qp.published import CLASSIFICATION, ROWS
 from papers.qp.refit import certified_table, loaded
@@ -128,7 +129,7 @@ def timed(
     ValueError
         An unknown data set or protocol.
     """
-    names = datasets or [name for name in data.names() if fits.task_of(name) == TASK]
+    names = datasets or [name for name in data.names() if task_of(name) == TASK]
     cells = [(seed, 0) for seed in range(seeds)]
     for protocol in protocols_timed:
         variant = protocols.block(protocol, TASK)["variant"]
@@ -192,10 +193,7 @@ def _draft(dataset: str, quantity: str, method: str, folds: pd.DataFrame) -> Dra
 
 
 def _as_factor(line: Line) -> Line:
-    """Convert a row tested on logarithms to ratios.
-
-    Ratios have no margin that is the same to either side.
-    """
+    """Convert a row tested on logarithms to ratios."""
     low, high = math.exp(line.sample.low), math.exp(line.sample.high)
     sample = replace(line.sample, low=low, high=high)
-    return replace(line, effect=math.exp(line.effect), sd=math.nan, sample=sample, says="")
+    return replace(line, effect=math.exp(line.effect), sd=math.nan, sample=sample)

@@ -54,7 +54,7 @@ def study(
     flips : float
     split : int
     chosen : dict
-        Method -> (value, lengthscale), as `choice.chosen` has it.
+        Method -> (value, lengthscale), as `cross_validation.chosen` has it.
     effort : dict
         ``steps`` of the grid along each axis.
     """

@@ -48,7 +48,7 @@ def study(
     split : int
         Split of the made-up set; also the seed of the sampler.
     chosen : dict
-        Method -> (value, lengthscale), as `choice.chosen` has it; the lengthscale is EP's.
+        Method -> (value, lengthscale), as `cross_validation.chosen` has it; the lengthscale is EP's.
     effort : dict
         ``chains`` and ``iterations`` of the sampler, after an eighth of these to warm up.
     """

@@ -122,7 +122,7 @@ def run_split(
         Share of flipped labels.
     split : int
     chosen : dict
-        Method -> (value of its parameter, lengthscale), as `choice.chosen` has it.
+        Method -> (value of its parameter, lengthscale), as `cross_validation.chosen` has it.
     dataset : Dataset, optional
         The data; the made-up set is drawn.
     """

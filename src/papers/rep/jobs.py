@@ -14,7 +14,7 @@ from papers.core import store
 from papers.core.jobs import Job, blocks
 from papers.core.slices import Slice
 from papers.data import standard
-from papers.rep import boundary, choice, exact, records
+from papers.rep import boundary, cross_validation, exact, records
 from papers.rep import fits as experiment
 from papers.rep import points as five_points
 from papers.rep.fits import BLOBS
@@ -72,16 +72,16 @@ def _choices(name: str, flips: float, split: int) -> Job:
         "rep_choice",
         f"{__name__}:choices",
         {"dataset": name, "flips": flips, "split": split},
-        (choice.__name__,),
+        (cross_validation.__name__,),
         {} if name == BLOBS else {"data": f"data/standard/relaxed/{name}.h5"},
-        keys=(Slice(records.CHOICES, where),),
+        rows=(Slice(records.CHOICES, where),),
         part="REP choices",
     )
 
 
 def choices(dataset: str, flips: float, split: int, log: str, data: str | None = None) -> Rows:
     """Return cross-validated scores of all methods on the training points of one split."""
-    return choice.lines(dataset, flips, split, _read(data, dataset))
+    return cross_validation.lines(dataset, flips, split, _read(data, dataset))
 
 
 def _read(path: str | None, dataset: str) -> Dataset | None:
@@ -99,9 +99,9 @@ def _fits(folder: str, block: str, splits: range, choices: Job) -> Job:
         "rep_own" if folder == "own" else "rep_fit",
         f"{__name__}:fits",
         {"dataset": name, "flips": flips, "first": splits[0], "last": splits[-1]},
-        (experiment.__name__, choice.__name__),
+        (experiment.__name__, cross_validation.__name__),
         {"choices": choices, **choices.inputs},
-        keys=tuple(Slice(study, where) for study in studies),
+        rows=tuple(Slice(study, where) for study in studies),
         part="REP fits",
         fits=len(splits),
     )
@@ -139,7 +139,7 @@ def _chosen(path: str, dataset: str, flips: float) -> tuple[dict[str, tuple[floa
     tried = store.read_records(path)
     if any((row["dataset"], row["flips"]) != (dataset, flips) for row in tried):
         raise store.RecordError(f"{path}: not of {dataset} with flips {flips:g}; delete it and run again")
-    return choice.chosen(tried), tried[0]["split"]
+    return cross_validation.chosen(tried), tried[0]["split"]
 
 
 def _points(section: Config) -> Iterator[Job]:
@@ -151,7 +151,7 @@ def _points(section: Config) -> Iterator[Job]:
             f"{__name__}:points",
             {"first": first, "last": last},
             (five_points.__name__,),
-            keys=(Slice(records.POINTS, {"set": range(first if first else -1, last + 1)}),),
+            rows=(Slice(records.POINTS, {"set": range(first if first else -1, last + 1)}),),
             part="REP points",
             fits=last - first + 1,
         )
@@ -162,7 +162,7 @@ def _points(section: Config) -> Iterator[Job]:
             f"{__name__}:epsilons",
             {"epsilon": epsilon},
             (five_points.__name__,),
-            keys=(Slice(records.EPSILONS, {"epsilon": [epsilon]}),),
+            rows=(Slice(records.EPSILONS, {"epsilon": [epsilon]}),),
             part="REP points",
         )
 
@@ -181,17 +181,17 @@ def _picture(kind: str, flips: float, effort: Config) -> Job:
     where: dict[str, Any] = {"flips": [flips], "split": [effort["split"]]}
     if kind == "boundary":
         places = [boundary.written(x) for x in boundary.axis(effort["steps"])]
-        keys = Slice(records.BOUNDARY, {**where, "x": places})
+        rows = Slice(records.BOUNDARY, {**where, "x": places})
     else:
-        keys = Slice(records.EXACT, {**where, **{key: [effort[key]] for key in ("chains", "iterations")}})
+        rows = Slice(records.EXACT, {**where, **{key: [effort[key]] for key in ("chains", "iterations")}})
     return Job(
         f"{FOLDER}/{kind}/{flips:g}.jsonl.gz",
         "rep_picture",
         f"{__name__}:picture",
         {"kind": kind, "flips": flips, "effort": effort},
-        (PICTURES[kind].__name__, choice.__name__),
+        (PICTURES[kind].__name__, cross_validation.__name__),
         {"choices": _choices(BLOBS, flips, 0)},
-        keys=(keys,),
+        rows=(rows,),
         part=f"REP {kind}",
     )
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from papers.core.study import EXACT as EXACTLY
 from papers.core.study import Float, Integer, Study, Text, one_test_point, seconds
 from papers.data import relaxed
-from papers.rep import boundary, choice, exact, fits, points
+from papers.rep import boundary, cross_validation, exact, fits, points
 from papers.rep.fits import BLOBS, FAILED
 from tilted.inference.textbook import DIVERGED, OUTCOMES, UNSETTLED
 
@@ -93,7 +93,8 @@ def _repeat_choices(rows: pd.DataFrame, source: Source) -> Pairs:
         dataset, flips, split = (row[name] for name in TRIED[:3])
         X, _, y, _ = fits.parts_of(dataset, split, flips, _data(dataset, source.mirror))
         pair, lengthscale = (row["method"], row["value"]), _unrounded(row["lengthscale"], X.shape[1])
-        scores = choice.cross_validated(X, y, split, lengthscale, fits.epsilon_of(dataset, flips), [pair])
+        epsilon = fits.epsilon_of(dataset, flips)
+        scores = cross_validation.cross_validated(X, y, split, lengthscale, epsilon, [pair])
         yield CHOICES, {**row, **scores[pair]}
 
 
@@ -132,7 +133,7 @@ def _data(name: str, mirror: str | None) -> Dataset | None:
 
 def _unrounded(lengthscale: float, n_features: int) -> float:
     """Return the lengthscale of the grid of choices that a file holds with fewer digits."""
-    nearest = min(choice.lengthscales(n_features), key=lambda tried: abs(tried - lengthscale))
+    nearest = min(cross_validation.lengthscales(n_features), key=lambda tried: abs(tried - lengthscale))
     return nearest if abs(nearest - lengthscale) <= ROUNDING * nearest else lengthscale
 
 

@@ -14,7 +14,7 @@ from papers.core.repeat import Repeated, repeat
 from papers.core.runs import CHECKOUT
 from papers.core.study import RUN, RecordError, Source
 from papers.make import ARTIFACTS
-from papers.reproduce import names, receipt, sample, statistics
+from papers.reproduce import comparison, names, receipt, sample
 from papers.reproduce.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -106,14 +106,14 @@ def _union(samples: Iterable[Sample]) -> dict[Study, pd.DataFrame]:
 def _receipt(
     target: Target, drawn: Sample, repeated: Repeated, damage: list[str], seed: int, wall: float
 ) -> Receipt:
-    pairs = statistics.paired(drawn.rows, repeated, RESULTS)
-    committed = statistics.committed_verdicts(target)
+    pairs = comparison.paired(drawn.rows, repeated, RESULTS)
+    committed = comparison.committed_verdicts(target)
     return Receipt(
         target=target,
         sample=drawn,
         pairs=pairs,
-        statistics=statistics.statistics(target, pairs) if pairs.recorded else [],
-        verdicts=committed if damage else statistics.verdicts(target, RESULTS),
+        statistics=comparison.statistics(target, pairs) if pairs.recorded else [],
+        verdicts=committed if damage else comparison.verdicts(target, RESULTS),
         committed=committed,
         damage=damage,
         missing=repeated.missing,

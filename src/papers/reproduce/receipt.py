@@ -18,9 +18,9 @@ from papers.core.grid import counted, grid
 if TYPE_CHECKING:
     from typing import Any
 
+    from papers.reproduce.comparison import Pairs, Statistic
     from papers.reproduce.names import Target
     from papers.reproduce.sample import Sample
-    from papers.reproduce.statistics import Pairs, Statistic
 
     Verdicts = Mapping[str, Mapping[str, str]]
 

@@ -43,7 +43,7 @@ def importable(monkeypatch):
 def test_records_are_stamped_with_the_run_and_the_code(tmp_path):
     asked = job(choices={"method": "ep"})
     path, log = tmp_path / "a.jsonl.gz", tmp_path / "a.log"
-    jobs.make(path, asked.function, asked.parameters, {"given": "x"}, log, asked.choices, asked.key)
+    jobs.make(path, asked.function, asked.parameters, {"given": "x"}, log, asked.choices, asked.source)
     first, second = store.read_records(path)
     assert (first["n"], second["n"], first["given"]) == (0, 1, "x") and log.read_text() == "0 to 1\n"
     assert first["run"] == {**runs.stamp({"method": "ep"}), "source": runs.source_hash(*MODULES)}
@@ -61,9 +61,9 @@ def test_nothing_is_left_of_a_job_that_fails_midway(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
 
 
-def make_resumed(path, first, last, key="code", **more):
+def make_resumed(path, first, last, source="code", **more):
     parameters = {"first": first, "last": last, **more}
-    jobs.make(path, f"{__name__}:resumed", parameters, {}, path.with_suffix(".log"), {}, key)
+    jobs.make(path, f"{__name__}:resumed", parameters, {}, path.with_suffix(".log"), {}, source)
     return {record["n"]: record["made"] for record in store.read_records(path)}
 
 
@@ -84,7 +84,7 @@ def test_a_job_that_was_killed_goes_on_and_one_asked_for_more_makes_only_that(tm
 def test_other_blocks_of_a_folder_count_and_other_code_does_not(tmp_path):
     make_resumed(tmp_path / "00-01.jsonl.gz", 0, 1)
     assert make_resumed(tmp_path / "00-02.jsonl.gz", 0, 2) == {0: "0 to 1", 1: "0 to 1", 2: "0 to 2"}
-    assert set(make_resumed(tmp_path / "00-02.jsonl.gz", 0, 2, key="changed").values()) == {"0 to 2"}
+    assert set(make_resumed(tmp_path / "00-02.jsonl.gz", 0, 2, source="changed").values()) == {"0 to 2"}
     kept = (tmp_path / "00-02.kept").read_text()
     assert '"code"' not in kept and len(kept.splitlines()) == 3
 

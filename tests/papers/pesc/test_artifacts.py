@@ -10,7 +10,7 @@ import pytest
 from papers.core import records, runs, store
 from papers.pesc import accuracy as pesc_accuracy
 from papers.pesc import artifacts, claims, formulas, tables
-from papers.pesc import regret as pesc_regret
+from papers.pesc import searches as pesc_searches
 from papers.pesc.records import ACCURACY, REGRET
 from tilted.bayesopt import nfcpd
 
@@ -57,7 +57,7 @@ def regret(gap=1e-3):
             "confident": True,
         }
         for r in range(3)
-        for rule in pesc_regret.RULES
+        for rule in pesc_searches.RULES
         for n in (5, 10)
     ]
     return pd.DataFrame(lines)

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from papers.pesc import accuracy as pesc_accuracy
-from papers.pesc import regret as pesc_regret
+from papers.pesc import searches as pesc_searches
 from tilted.bayesopt import nfcpd
 from tilted.bayesopt.rules import Settings
 
 
 def test_the_toys_minimum_is_the_published_one():
     """[Gramacy et al. 2016] give 0.5998 at about (0.1954, 0.4044)."""
-    problem = pesc_regret.gramacy(0)
+    problem = pesc_searches.gramacy(0)
     assert problem.minimum == pytest.approx(0.5998, abs=5e-5)
     x = np.array([0.1954, 0.4044])
     assert problem.objective(x) == pytest.approx(0.5998, abs=1e-4)
@@ -22,19 +22,19 @@ def test_the_toys_minimum_is_the_published_one():
 
 
 def test_drawn_problems_are_reproducible_and_their_minimum_is_not_beaten():
-    problem, again = pesc_regret.gp(1), pesc_regret.gp(1)
+    problem, again = pesc_searches.gp(1), pesc_searches.gp(1)
     X = np.random.default_rng(0).random((2000, 2))
     values = np.array([problem.objective(x) for x in X])
     feasible = np.array([problem.constraints[0](x) >= 0 for x in X])
     assert feasible.mean() > 0.02
     assert values[feasible].min() >= problem.minimum
     assert values[feasible].min() - problem.minimum < 0.2
-    assert again.minimum == problem.minimum != pesc_regret.gp(2).minimum
+    assert again.minimum == problem.minimum != pesc_searches.gp(2).minimum
 
 
 def test_a_search_has_a_row_for_each_number_of_evaluations(monkeypatch):
-    monkeypatch.setattr(pesc_regret, "Settings", partial(Settings, candidates=50))
-    lines = list(pesc_regret.rows_of("gramacy", 3, "random", [5, 10, 12]))
+    monkeypatch.setattr(pesc_searches, "Settings", partial(Settings, candidates=50))
+    lines = list(pesc_searches.rows_of("gramacy", 3, "random", [5, 10, 12]))
     assert [line["evaluations"] for line in lines] == [5, 10, 12]
     gaps = [line["observed_gap"] for line in lines if line["observed_gap"] is not None]
     assert all(gap >= 0 for gap in gaps) and gaps == sorted(gaps, reverse=True)

@@ -9,9 +9,9 @@ import pytest
 
 from papers.core import store
 from papers.core.runs import Run
-from papers.qp import lines as qp_lines
+from papers.qp import fit_rows as qp_lines
 from papers.qp import published, records
-from papers.qp.lines import NO_PAIR
+from papers.qp.fit_rows import NO_PAIR
 from papers.qp.published import ROWS
 from papers.qp.results import Results
 

@@ -3,7 +3,7 @@
 import pytest
 
 from papers.qp import artifacts, published
-from papers.qp.lines import n_folds
+from papers.qp.fit_rows import n_folds
 from papers.qp.pairs import main_pair
 from papers.qp.records import FITS
 from papers.qp.results import Results

@@ -9,7 +9,7 @@ import pytest
 
 from papers.core import style
 from papers.qp import figures, pairs
-from papers.qp.lines import NO_PAIR as NONE
+from papers.qp.fit_rows import NO_PAIR as NONE
 from papers.qp.records import VARIANCES
 
 PAIR = {"pair": "ep-tune", "n_above": 0, "ratio_min": 0.8, "ratio_median": 0.9, "ratio_max": 1.0}

@@ -9,7 +9,7 @@ import pytest
 from papers.core.comparisons import higher, not_lower, shown
 from papers.core.verdicts import MISSING, NO, SHOWN, YES
 from papers.qp import fits
-from papers.qp.lines import NO_PAIR, line_of
+from papers.qp.fit_rows import NO_PAIR, line_of
 from papers.qp.pairs import EQUAL, NTLL, drafts, paired, with_pairs
 from papers.qp.pairs import tested as lines_of
 from papers.qp.records import DIFFERENCES, FITS, VARIANCES, rows_of_fit

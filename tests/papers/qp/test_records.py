@@ -7,7 +7,7 @@ import pytest
 
 from papers.core import records
 from papers.core.store import RecordError
-from papers.qp.lines import lengthscales
+from papers.qp.fit_rows import lengthscales
 from papers.qp.records import FITS, VARIANCES, load_fits, ordered, study_of
 
 RELEASED = FITS["as-released"]

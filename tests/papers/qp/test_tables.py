@@ -6,7 +6,7 @@ import re
 import pytest
 
 from papers.core import grid, provenance
-from papers.qp import lines as reasons
+from papers.qp import fit_rows as reasons
 from papers.qp.records import FITS
 from papers.qp.table1 import rows as table1
 from papers.qp.table1 import tables

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from papers.rep import blobs, methods
+from papers.rep import blobs, cross_validation, methods
 from papers.rep import boundary as rep_boundary
-from papers.rep import choice as rep_choice
 from papers.rep import exact as rep_exact
 from papers.rep import fits as rep
 from papers.rep import points as rep_points
@@ -122,9 +121,9 @@ def test_the_smallest_error_is_chosen_then_the_smallest_nll():
         line("pep", 0.5, 1.0, None, None),
         line("pep", 0.8, 2.0, 0.4, 9.0),
     ]
-    assert rep_choice.chosen(tried) == {"ep": (1.0, 3.0), "pep": (0.8, 2.0)}
+    assert cross_validation.chosen(tried) == {"ep": (1.0, 3.0), "pep": (0.8, 2.0)}
     with pytest.raises(ValueError, match="no cross-validated score of pep"):
-        rep_choice.chosen(tried[:-1])
+        cross_validation.chosen(tried[:-1])
 
 
 def test_a_failing_fold_leaves_a_candidate_out(parts, monkeypatch):
@@ -140,13 +139,13 @@ def test_a_failing_fold_leaves_a_candidate_out(parts, monkeypatch):
     whole = METHODS["ep"].run
     monkeypatch.setitem(METHODS, "ep", Method("fails once", run, "c", (1.0, 2.0)))
     monkeypatch.setattr(rep, "parts_of", lambda *_: (X, Xs, y, ys))
-    monkeypatch.setattr(rep_choice, "FACTORS", (0.25,))
-    tried = list(rep_choice.lines(rep.BLOBS, 0.1, 0, methods=["ep"]))
+    monkeypatch.setattr(cross_validation, "FACTORS", (0.25,))
+    tried = list(cross_validation.lines(rep.BLOBS, 0.1, 0, methods=["ep"]))
     assert [(one["value"], one["n_failed"]) for one in tried] == [(1.0, 0), (2.0, 1)]
     assert tried[1]["error"] is None and tried[1]["nll"] is None and 0 <= tried[0]["error"] <= 1
     assert sum(tried[0][f"n_{outcome}"] for outcome in OUTCOMES) == 3
-    assert rep_choice.chosen(tried) == {"ep": (1.0, pytest.approx(0.25 * np.sqrt(2)))}
-    assert len(calls) == 6 and {n for n, *_ in calls} == {40} and calls[0][2] == rep_choice.SWEEPS
+    assert cross_validation.chosen(tried) == {"ep": (1.0, pytest.approx(0.25 * np.sqrt(2)))}
+    assert len(calls) == 6 and {n for n, *_ in calls} == {40} and calls[0][2] == cross_validation.SWEEPS
 
 
 # Five points
@@ -226,10 +225,10 @@ def test_as_many_wrong_labels_in_unequal_folds_are_equal_and_nll_decides():
             {"error": w / n, "nll": nll, "n_test": n, "outcome": "converged", "seconds": 0.0}
             for w, n in zip(wrong, (134, 133, 133), strict=True)
         ]
-        tried.append({**line(value=value), **rep_choice._mean(folds)})
+        tried.append({**line(value=value), **cross_validation._mean(folds)})
     assert tried[0]["error"] == pytest.approx(tried[1]["error"], rel=1e-14) == pytest.approx(95 / 400)
-    assert rep_choice.chosen(tried)["ep"][0] == 2.0
-    assert rep_choice.chosen(tried[::-1])["ep"][0] == 2.0
+    assert cross_validation.chosen(tried)["ep"][0] == 2.0
+    assert cross_validation.chosen(tried[::-1])["ep"][0] == 2.0
 
 
 def test_errors_beside_the_exact_posterior_by_hand():

@@ -19,7 +19,7 @@ from papers.pep.records import LIMITS, REGRESSION
 from papers.pesc.records import ACCURACY, REGRET
 from papers.qp.records import FITS as QP_FITS
 from papers.rep.records import FITS
-from papers.reproduce import command, names, preview, receipt, sample, statistics
+from papers.reproduce import command, comparison, names, preview, receipt, sample
 
 RECORDS = CHECKOUT / "results"
 
@@ -66,14 +66,14 @@ def test_a_claim_depends_on_nothing_but_the_named_rows(name, monkeypatch):
         return frame
 
     monkeypatch.setattr(records, "find", alone)
-    assert statistics.verdicts(target, RECORDS) == statistics.committed_verdicts(target) and sum(read) > 0
+    assert comparison.verdicts(target, RECORDS) == comparison.committed_verdicts(target) and sum(read) > 0
 
 
 def test_a_claim_is_judged_without_the_rows_of_others(tmp_path):
     """A receipt judges on the repeated rows alone, so that other studies have no file."""
     for name in claims.load():
         (target,) = names.find([name])
-        assert {finding.id for finding in statistics.findings(target, tmp_path)} == {name}
+        assert {finding.id for finding in comparison.findings(target, tmp_path)} == {name}
 
 
 def test_rows_of_another_claim_are_not_compared():
@@ -81,7 +81,7 @@ def test_rows_of_another_claim_are_not_compared():
     chosen = {study: records.load(study, RECORDS)[:1] for study in (ACCURACY, LIMITS)}
     repeated = repeat.repeat(chosen, Source(None, RECORDS))
     assert repeated.rows[LIMITS] and repeated.rows[ACCURACY]
-    pairs = statistics.paired({ACCURACY: chosen[ACCURACY]}, repeated, RECORDS)
+    pairs = comparison.paired({ACCURACY: chosen[ACCURACY]}, repeated, RECORDS)
     assert set(pairs.recorded) == set(pairs.agreements) == {ACCURACY}
 
 
@@ -244,12 +244,12 @@ def test_a_dry_run_repeats_nothing(capsys, monkeypatch):
 def test_the_rule_of_a_receipt(statuses, statistic, means, result):
     rows = [SimpleNamespace(status=status) for status in statuses]
     agreement = SimpleNamespace(rows=rows, differing=["a row differs"], means=["a mean differs"] * means)
-    pairs = statistics.Pairs({}, {}, 0, {LIMITS: agreement})
+    pairs = comparison.Pairs({}, {}, 0, {LIMITS: agreement})
     made = receipt.Receipt(
         names.find(["PEP8"])[0],
         sample.Sample({}, 20, 1.0, 1.0),
         pairs,
-        [statistics.Statistic("a mean", statistic, 0.0, 0.1)],
+        [comparison.Statistic("a mean", statistic, 0.0, 0.1)],
         {},
         {},
         [],
@@ -266,7 +266,7 @@ def test_a_share_that_all_units_support_has_an_interval_of_its_own(repeated, agr
         Line("row", "experiments won", "share", won / 6, sample=Inference(YES, low, high), n=6)
         for won, low, high in [(6, 1.0, 1.0), (repeated, 0.1, 0.2)]
     )
-    (statistic,) = statistics.compare_lines({("p", "row", "won", 0): record}, {("p", "row", "won", 0): again})
+    (statistic,) = comparison.compare_lines({("p", "row", "won", 0): record}, {("p", "row", "won", 0): again})
     low, _ = share_interval(6, 6)
     assert statistic.allowed == pytest.approx(np.hypot((1 - low) / 2, 0.05))
     assert statistic.agrees == agrees
@@ -280,7 +280,7 @@ def ended(tmp_path, study, lines, tables=()):
     records.put(tmp_path / "rows", {study: lines})
     config = {"results": str(tmp_path / "rows"), "tables": str(tmp_path), "figures": "f"}
     paper = study.file.split("/")[0]
-    made = Job("f.jsonl.gz", "toy", "toy:run", {}, (), keys=(slices.Slice(study),))
+    made = Job("f.jsonl.gz", "toy", "toy:run", {}, (), rows=(slices.Slice(study),))
     asked = Asked({made.path: made}, {paper: (list(tables), [])}, [], config)
     return preview.lines(asked)
 

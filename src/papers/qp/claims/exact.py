@@ -6,7 +6,6 @@ truth was sampled under one protocol only; others have no data.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -77,12 +76,11 @@ def _of_row(by_method: dict[str, Any]) -> list[Line]:
     both = ep.log_variance_rms + qp.log_variance_rms
     sides = f"shown above on {100 * ep.above_exact:.0f} %, below on {100 * ep.below_exact:.0f} % of latents"
     shares = f"{counted(int(ep.splits), 'split')}; {sides}"
-    lines = [
+    return [
         _judged(ep, OVER, "relative", ep.log_variance_bias, ep.log_variance_bias_se, shares),
         # a difference of squares over the sum
         _judged(qp, NEARER, "relative", -qp.excess_over_ep / both, qp.excess_se / both, ""),
     ]
-    return [replace(line, margin=math.nan) for line in lines]
 
 
 def _judged(
@@ -92,7 +90,7 @@ def _judged(
     low, high = effect - DECIDED * error, effect + DECIDED * error
     status = YES if low > -margin else NO if high < -margin else UNDECIDED
     sample = Inference(status, low, high)
-    return Line(line.row, quantity, unit, effect, sample=sample, n=line.n, note=note, margin=margin)
+    return Line(line.row, quantity, unit, effect, sample=sample, n=line.n, note=note)
 
 
 def _sides(lines: Sequence[Line]) -> str:

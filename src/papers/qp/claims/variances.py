@@ -16,7 +16,7 @@ from papers.core.grid import counted
 from papers.core.spans import spans
 from papers.core.verdicts import NO, UNDECIDED, YES, Block, Inference, Line
 from papers.qp import pairs, protocols
-from papers.qp.lines import FAILED, OK
+from papers.qp.fit_rows import FAILED, OK
 from papers.qp.pairs import (
     EQUAL,
     NTLL,

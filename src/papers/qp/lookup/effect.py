@@ -19,8 +19,9 @@ from papers.core.comparisons import shown
 from papers.core.grid import counted, grid
 from papers.core.verdicts import MISSING, NO, UNDECIDED, YES, Block, Inference, Line
 from papers.data import standard
+from papers.data.registry import task_of
 from papers.qp import fits, protocols
-from papers.qp.lines import FAILED, kernel_of
+from papers.qp.fit_rows import FAILED, kernel_of
 from papers.qp.lookup.errors import PAPER
 from papers.qp.pairs import NTLL
 from papers.qp.published import CLASSIFICATION, ROWS
@@ -61,7 +62,7 @@ largest share of sites whose cavity is outside the box."""
 
 def start_of(protocol: str, dataset: str) -> str:
     """Return the method whose hyperparameters a protocol's QP starts from."""
-    return protocols.method(protocol, fits.task_of(dataset), "qp")["start"]
+    return protocols.method(protocol, task_of(dataset), "qp")["start"]
 
 
 def measure(protocol: str, data: str, records: str, table: str, log: str) -> Iterator[dict[str, Any]]:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.core.grid import grid, number
+from papers.qp.fit_rows import FAILED, OK, lengthscales
 from papers.qp.fits import UNTRUSTED
-from papers.qp.lines import FAILED, OK, lengthscales
 from papers.qp.published import RELEASED_VB, TRUTH_PROTOCOL, row_of, row_order
 from papers.qp.table1.rows import seed_means
 

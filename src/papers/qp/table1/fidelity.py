@@ -20,7 +20,7 @@ from papers.core import render
 from papers.core.grid import grid
 from papers.core.render import Column, text
 from papers.qp import published
-from papers.qp.lines import FAILED, FOLD
+from papers.qp.fit_rows import FAILED, FOLD
 from papers.qp.published import RELEASED_VB, ROWS
 from papers.qp.table1.rows import FIELDS, REPORTED, has_asterisk
 

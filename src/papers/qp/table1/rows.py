@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from papers.core.spans import spans
 from papers.core.study import places
-from papers.qp.lines import FAILED, OK, clause_of, n_folds, reason_class
+from papers.qp.fit_rows import FAILED, OK, clause_of, n_folds, reason_class
 from papers.qp.pairs import EQUAL as AT_QPS
 from papers.qp.pairs import Paired, paired
 from papers.qp.published import METRICS, SUMMARY_COLUMNS, row_of

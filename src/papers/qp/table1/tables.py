@@ -15,7 +15,7 @@ from papers.core.grid import deviation, grid, items, number, seeds_text
 from papers.core.render import Column, text
 from papers.core.store import write_text
 from papers.qp import published
-from papers.qp.lines import OK
+from papers.qp.fit_rows import OK
 from papers.qp.published import METRICS, PUBLISHED_COLUMNS, UNITS, method_order, paper_methods
 from papers.qp.records import FITS
 from papers.qp.table1.rows import AGAINST, REPORTED, has_asterisk, left_out, trouble_entries

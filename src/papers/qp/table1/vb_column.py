@@ -15,7 +15,7 @@ from papers.core import render, study, style
 from papers.core.grid import grid, number
 from papers.core.render import Column, text
 from papers.qp import published
-from papers.qp.lines import FAILED, FOLD
+from papers.qp.fit_rows import FAILED, FOLD
 from papers.qp.published import METRICS, RELEASED_VB
 from papers.qp.table1.rows import FIELDS, means
 

@@ -108,7 +108,7 @@ def jobs(section: Mapping[str, int]) -> Iterator[Job]:
                 f"{__name__}:run",
                 {"problem": problem, "repeat": repeat, "evaluations": n},
                 (__name__,),
-                keys=(Slice(REGRET, where),),
+                rows=(Slice(REGRET, where),),
                 part="PESC searches",
                 fits=len(RULES),
             )
