@@ -345,7 +345,7 @@ KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ends", [FAILS, KILLED])
-@pytest.mark.parametrize("place", ["changes = {}", "store.write_text(job.log"])
+@pytest.mark.parametrize("place", ["changes = records", "store.write_text(job.log"])
 def test_joining_that_fails_or_is_killed_is_done_again(kept, snakemake, ends, place):
     """Before any row is joined, and when all are."""
     folder, config = kept
