@@ -281,7 +281,7 @@ def ended(tmp_path, study, lines, tables=()):
     config = {"results": str(tmp_path / "rows"), "tables": str(tmp_path), "figures": "f"}
     paper = study.file.split("/")[0]
     made = Job("f.jsonl.gz", "toy", "toy:run", {}, (), rows=(slices.Slice(study),))
-    asked = Asked({made.path: made}, {paper: (list(tables), [])}, [], config)
+    asked = Asked({made.path: made}, {paper: (list(tables), [])}, config)
     return preview.lines(asked)
 
 
