@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from papers.core import records
-from papers.core.agreement import Agreement, compare_frames
+from papers.core.agreement import CHAOTIC, Agreement, compare_frames
 from papers.core.repeat import align
 from papers.core.runs import CHECKOUT
 from papers.core.statistics import share_interval
@@ -104,15 +104,22 @@ def _of_claim(target: Target, pairs: Pairs) -> Iterator[Statistic]:
             records.put(folder, {study: frame.to_dict("records") for study, frame in frames.items()})
             judged = findings(target, Path(folder))
         sides.append(_by_name(judged))
-    yield from compare_lines(*sides)
+    rows = [row for agreement in pairs.agreements.values() for row in agreement.rows]
+    yield from compare_lines(*sides, chaotic=any(row.status == CHAOTIC for row in rows))
 
 
-def compare_lines(record: Lines, repeated: Lines) -> Iterator[Statistic]:
-    """Yield the effect of each line that both sides have."""
+def compare_lines(record: Lines, repeated: Lines, chaotic: bool = False) -> Iterator[Statistic]:
+    """Yield the effect of each line that both sides have.
+
+    Where rows are ``chaotic``, an effect without an interval (of fewer than three units) is left out: nothing
+    says by how much it may differ.
+    """
     for name in record.keys() & repeated.keys():
         line, repeated_line = record[name], repeated[name]
         if math.isfinite(line.effect) and math.isfinite(repeated_line.effect):
             half = math.hypot(_half_width(line), _half_width(repeated_line))
+            if chaotic and half == 0:
+                continue
             allowed = max(SMALL * max(1.0, abs(line.effect)), half)
             protocol, row, quantity, _ = name
             yield Statistic(

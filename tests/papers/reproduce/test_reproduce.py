@@ -272,6 +272,12 @@ def test_a_share_that_all_units_support_has_an_interval_of_its_own(repeated, agr
     assert statistic.agrees == agrees
 
 
+def test_a_number_without_an_interval_is_compared_unless_rounding_decides_it():
+    record, again = ({("p", "row", "NTLL", 0): Line("row", "NTLL", "nats", x, n=1)} for x in (0.04, 0.037))
+    (compared,) = comparison.compare_lines(record, again)
+    assert not compared.agrees and not [*comparison.compare_lines(record, again, chaotic=True)]
+
+
 # The end of a preview
 
 
