@@ -105,7 +105,8 @@ def _of_claim(target: Target, pairs: Pairs) -> Iterator[Statistic]:
             judged = findings(target, Path(folder))
         sides.append(_by_name(judged))
     rows = [row for agreement in pairs.agreements.values() for row in agreement.rows]
-    yield from compare_lines(*sides, chaotic=any(row.status == CHAOTIC for row in rows))
+    record, again = sides
+    yield from compare_lines(record, again, chaotic=any(row.status == CHAOTIC for row in rows))
 
 
 def compare_lines(record: Lines, repeated: Lines, chaotic: bool = False) -> Iterator[Statistic]:
