@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from papers import configuration
+from papers import PAPERS, configuration
 from papers.core import files
+from papers.pesc.records import EXPERIMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ("slurm", "generic")
@@ -26,6 +27,13 @@ def kinds():
     return {job.kind for asked in found for job in asked.jobs.values()} | {"download", "standardise"}
 
 
+def looped(text):
+    """Names of the rules that a loop makes of a text."""
+    template = re.search(r'name:\s+f?"?([^"\n]+)', text)[1]
+    values = [{"paper": paper} for paper in PAPERS] + [{"experiment": name} for name in EXPERIMENTS]
+    return [template.format(**value) for value in values if f"{{{next(iter(value))}}}" in template]
+
+
 def rules():
     """Return name -> text of every rule with a script, that of its base included."""
     texts, bases = {}, {}
@@ -33,8 +41,8 @@ def rules():
         heading = r"^(?:use rule (\w+) as (\w+) with|rule (\w+)| +rule):.*$"
         pieces = re.split(heading, path.read_text(encoding="utf-8"), flags=re.M)
         for base, derived, name, text in zip(*(pieces[k::4] for k in (1, 2, 3, 4)), strict=True):
-            key = derived or name or re.search(r"name:\s+(.*)", text)[1]
-            texts[key], bases[key] = text, base
+            for key in [derived or name] if derived or name else looped(text):
+                texts[key], bases[key] = text, base
     whole = {name: text + texts.get(bases[name], "") for name, text in texts.items()}
     return {name: text for name, text in whole.items() if "script:" in text}
 
@@ -61,7 +69,7 @@ def test_every_kind_of_many_jobs_is_in_a_group():
 
 def test_rows_are_joined_one_paper_at_a_time():
     joining = {name for name, text in rules().items() if "joining=1" in text}
-    assert joining == {'f"{paper}_rows"'}
+    assert joining == {"qp_rows", "pep_rows", "rep_rows", "pesc_rows"}
     for name in PROFILES:
         assert profile(name)["resources"]["joining"] == 1
         assert "joining" not in profile(name)["set-resource-scopes"]
