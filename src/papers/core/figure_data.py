@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from papers.core.store import gzipped, write_bytes
+from papers.core.store import write_bytes
+from papers.core.study import gzipped
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -338,7 +338,7 @@ def write(folder: str | Path, contents: Mapping[str, bytes | None]) -> None:
     digests = {name: digest for name, digest in sums(folder).items() if name not in contents}
     digests |= {name: hashlib.sha256(data).hexdigest() for name, data in contents.items() if data is not None}
     lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
-    store.write_together(folder, {**contents, SUMS: lines.encode("utf-8")})
+    files.write_together(folder, {**contents, SUMS: lines.encode("utf-8")})
 
 
 def begin(folder: str | Path, names: Iterable[str], committed: str | Path = "") -> None:

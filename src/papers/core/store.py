@@ -16,9 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.core.files import replacing
-from papers.core.files import write_together as write_together
 from papers.core.study import RecordError as RecordError
-from papers.core.study import gzipped as gzipped
 
 if TYPE_CHECKING:
     from typing import Any

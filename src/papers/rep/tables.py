@@ -128,8 +128,7 @@ def page(frames: Mapping[Study, pd.DataFrame], provenance: list[str]) -> str:
     about = [f"`{name}`: {method.about}" for name, method in METHODS.items()]
     lines = [f"# {TITLE}", "", *INTRODUCTION.splitlines(), "", *items(about), ""]
     fits, points, exact = (frames[study] for study in (FITS, POINTS, EXACT))
-    # "None." stands in the committed page by mistake; it goes when the page changes for another reason
-    test_errors = [*LEGEND.splitlines(), "", "None.", *markdown(ERRORS_COLUMNS, summary(fits).itertuples())]
+    test_errors = [*LEGEND.splitlines(), "", *markdown(ERRORS_COLUMNS, summary(fits).itertuples())]
     beside_exact = [*EXACT_LEGEND.splitlines(), "", *markdown(EXACT_COLUMNS, exact.itertuples())]
     for title, section in (
         ("Test errors", test_errors if len(fits) else []),
