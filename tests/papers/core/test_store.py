@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from papers.core import store
+from papers.core import files, store
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_an_interrupted_writer_leaves_the_old_files(tmp_path):
         file.write(b"half")
         raise KeyboardInterrupt
     with pytest.raises(TypeError):
-        store.write_together(tmp_path, {"t.txt": b"new", "u.txt": "no bytes"})
+        files.write_together(tmp_path, {"t.txt": b"new", "u.txt": "no bytes"})
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["t.txt"]
-    store.write_together(tmp_path, {"t.txt": None, "in/u.txt": b"new"})
+    files.write_together(tmp_path, {"t.txt": None, "in/u.txt": b"new"})
     assert os.listdir(tmp_path) == ["in"] and (tmp_path / "in/u.txt").read_bytes() == b"new"
