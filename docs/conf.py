@@ -37,6 +37,7 @@ smartquotes = False  # in docstrings, quotes are part of values
 numpydoc_show_class_members = False  # autodoc lists them
 
 html_theme = "furo"
+html_show_copyright = False
 html_title = f"Tilted {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
